@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+
+//! The command channel.
+//!
+//! A command is written to the command slot and started with the request register. The device
+//! says in the error register whether it accepted the command; the answer of a command that has
+//! one appears in the response slot, followed by an interrupt.
+//!
+//! - One command at a time. Controls, which answer in the same error register, take the same lock.
+//! - The command slot is written whole, with zeros behind a short command.
+//! - An interrupt is only a hint to look at the response slot. An answer counts if it carries the
+//!   key and the acknowledgement of the command that is waiting; the slot is cleared before.
+//!   Interrupts that belong to commands without an answer therefore do no harm, and an adapter
+//!   that answers before the error register was read needs no interrupt at all.
+//! - Once the request register was written, neither a signal nor anything else but an answer, the
+//!   time-out or the loss of the adapter ends the wait.
+//! - After a time-out nobody knows what the device did or will do: the channel is dead until the
+//!   device is reset, which is when the driver is unbound. The caller learns that the outcome is
+//!   unknown and must not take back memory that the command gave to the device.
+//!
+//! The key that the device repeats is zero in every command. No other key was ever tried on the
+//! adapters in the field, and as there is never a second command in flight, the acknowledgement is
+//! enough to tell answers apart.
+
+#![forbid(unsafe_code)]
+
+use crate::{
+    caps::Version,
+    counters::Counter,
+    page_dir::Page,
+    regs::{
+        self,
+        Control,
+        Regs, //
+    },
+    wire::command::{
+        Opcode,
+        Request,
+        RequestHeader,
+        Response,
+        ResponseHeader,
+        REQUEST_LEN, //
+    },
+};
+use kernel::{
+    device::{
+        Bound,
+        Device, //
+    },
+    dma::DmaAddress,
+    io::{
+        io_read,
+        Io, //
+    },
+    new_condvar,
+    new_mutex,
+    new_spinlock_irq,
+    prelude::*,
+    sync::{
+        barrier::{
+            dma_mb,
+            Read,
+            Write, //
+        },
+        CondVar,
+        CondVarTimeoutResult,
+        Mutex,
+        SpinLockIrq, //
+    },
+    time::{
+        delay::fsleep,
+        msecs_to_jiffies,
+        Delta,
+        Instant,
+        Monotonic, //
+    },
+};
+
+/// How long the device may take to answer.
+const TIMEOUT: Delta = Delta::from_secs(10);
+
+/// How long to sleep between two looks at the response slot if no interrupt arrives.
+const SLICE_MS: u32 = 500;
+
+/// How long to sleep between two looks while a signal is pending, which ends any other sleep.
+const SIGNAL_SLICE: Delta = Delta::from_millis(1);
+
+/// A command.
+pub(crate) trait Command {
+    /// Its number.
+    const OPCODE: Opcode;
+
+    /// Its form in the command slot.
+    type Wire: FromBytes + IntoBytes;
+
+    /// Puts the command into its form, with `hdr` in front.
+    fn wire(&self, hdr: RequestHeader) -> Self::Wire;
+}
+
+/// A command that the device answers.
+pub(crate) trait Ask: Command {
+    /// What the answer says.
+    type Reply;
+
+    /// Reads the answer of a device of this version.
+    fn reply(response: &Response, version: Version) -> Result<Self::Reply>;
+}
+
+/// A command that the device carries out without an answer.
+///
+/// When the error register was read, the device is done with it.
+pub(crate) trait Tell: Command {}
+
+/// Why a command failed.
+///
+/// There is no conversion to [`Error`] that forgets the difference: whoever gave memory to the
+/// device has to say what becomes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CmdError {
+    /// The device did not carry out the command and will not touch what it was given:
+    ///
+    /// - [`EFAULT`]: refused through the error register,
+    /// - [`EINVAL`]: refused through the error byte of the answer,
+    /// - [`EIO`]: not started, the channel is dead,
+    /// - [`ENODEV`]: the adapter is gone.
+    Refused(Error),
+
+    /// No answer: the device may or may not have carried out the command, or still do it.
+    Unknown,
+}
+
+impl CmdError {
+    /// Returns the error code, for a command that gave nothing to the device.
+    pub(crate) fn code(self) -> Error {
+        match self {
+            Self::Refused(error) => error,
+            Self::Unknown => ETIMEDOUT,
+        }
+    }
+
+    /// Ends a failed creation: frees `resources`, which the device was told to use, if it cannot
+    /// use them any more, and leaks them on purpose if it can.
+    pub(crate) fn dispose<T>(self, dev: &Device, what: &str, resources: T) -> Error {
+        match self {
+            Self::Refused(_) => drop(resources),
+            Self::Unknown => leak(dev, what, resources),
+        }
+        self.code()
+    }
+
+    /// Ends a failed destruction: the device keeps using `resources`, unless it is gone.
+    pub(crate) fn dispose_kept<T>(self, dev: &Device, what: &str, resources: T) {
+        if self == Self::Refused(ENODEV) {
+            drop(resources);
+        } else {
+            leak(dev, what, resources);
+        }
+    }
+}
+
+/// Leaves `resources` to the device for ever.
+fn leak<T>(dev: &Device, what: &str, resources: T) {
+    dev_warn!(dev, "{} stays with the device, its memory is not freed\n", what);
+    core::mem::forget(resources);
+}
+
+/// Whether commands can be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Yes.
+    Ready,
+    /// No, an answer is owed.
+    Dead,
+    /// No, the adapter left its slot.
+    Gone,
+}
+
+impl State {
+    /// Returns why no command can be sent, if so.
+    fn check(self) -> Result<(), CmdError> {
+        match self {
+            Self::Ready => Ok(()),
+            Self::Dead => Err(CmdError::Refused(EIO)),
+            Self::Gone => Err(CmdError::Refused(ENODEV)),
+        }
+    }
+}
+
+/// What the header of the response slot says about the command that waits for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// It is not the answer.
+    Waiting,
+    /// Carried out.
+    Done,
+    /// Refused with this error byte.
+    Refused(u8),
+}
+
+impl Verdict {
+    /// Judges `header` for the command `opcode`.
+    fn of(header: &ResponseHeader, opcode: Opcode) -> Self {
+        if header.response != KEY || header.ack != opcode.ack() {
+            Self::Waiting
+        } else if header.err != 0 {
+            Self::Refused(header.err)
+        } else {
+            Self::Done
+        }
+    }
+}
+
+/// Key of every command.
+const KEY: u64 = 0;
+
+/// The pages that commands and responses are exchanged in, and who may use them.
+struct Slots {
+    request: Page,
+    response: Page,
+    state: State,
+}
+
+impl Slots {
+    /// Writes `request` and clears the header of the response.
+    fn fill(&self, request: Request) -> Result {
+        (&self.request).try_cast::<Request>()?.copy_write(request);
+        (&self.response)
+            .try_cast::<ResponseHeader>()?
+            .copy_write(ResponseHeader {
+                response: !KEY,
+                ack: 0,
+                err: 0,
+                reserved: [0; 3],
+            });
+        // Order the slots before the register write that makes the device look at them.
+        dma_mb(Write);
+        Ok(())
+    }
+
+    /// Returns a copy of the response if it answers the command `opcode`, and the verdict.
+    fn look(&self, opcode: Opcode) -> Result<Option<Response>> {
+        let slot = (&self.response).try_cast::<Response>()?;
+
+        if io_read!(slot, .header.ack) != opcode.ack() {
+            return Ok(None);
+        }
+        // Order the acknowledgement, which the device writes last, before the rest.
+        dma_mb(Read);
+
+        let response = slot.copy_read();
+        Ok(match Verdict::of(&response.header, opcode) {
+            Verdict::Waiting => None,
+            Verdict::Done | Verdict::Refused(_) => Some(response),
+        })
+    }
+}
+
+/// The command channel of one adapter.
+#[pin_data]
+pub(crate) struct Channel {
+    version: Version,
+    #[pin]
+    slots: Mutex<Slots>,
+    /// Whether an interrupt has arrived that nobody has looked after yet.
+    #[pin]
+    hint: SpinLockIrq<bool>,
+    #[pin]
+    hinted: CondVar,
+    commands: Counter,
+    refused: Counter,
+    timeouts: Counter,
+}
+
+impl Channel {
+    /// Prepares a channel to a device of this version.
+    pub(crate) fn new(dev: &Device<Bound>, version: Version) -> impl PinInit<Self, Error> + '_ {
+        try_pin_init!(Self {
+            version,
+            slots <- new_mutex!(Slots {
+                request: Page::zeroed(dev, GFP_KERNEL)?,
+                response: Page::zeroed(dev, GFP_KERNEL)?,
+                state: State::Ready,
+            }),
+            hint <- new_spinlock_irq!(false),
+            hinted <- new_condvar!(),
+            commands: Counter::new(),
+            refused: Counter::new(),
+            timeouts: Counter::new(),
+        })
+    }
+
+    /// Returns the bus addresses of the command and of the response slot.
+    pub(crate) fn addresses(&self) -> (DmaAddress, DmaAddress) {
+        let slots = self.slots.lock();
+
+        (slots.request.dma_address(), slots.response.dma_address())
+    }
+
+    /// Sends a command and waits for its answer. Sleeps.
+    pub(crate) fn ask<C: Ask>(
+        &self,
+        dev: &Device,
+        regs: &Regs<'_>,
+        command: &C,
+    ) -> Result<C::Reply, CmdError> {
+        let request = encode(command).map_err(CmdError::Refused)?;
+        let mut slots = self.slots.lock();
+
+        self.start(dev, regs, &mut slots, C::OPCODE, request)?;
+        let response = self.wait(dev, regs, &mut slots, C::OPCODE)?;
+
+        // An answer that cannot be read leaves it open what the device did.
+        C::reply(&response, self.version).map_err(|_| CmdError::Unknown)
+    }
+
+    /// Sends a command that has no answer. Sleeps.
+    pub(crate) fn tell<C: Tell>(
+        &self,
+        dev: &Device,
+        regs: &Regs<'_>,
+        command: &C,
+    ) -> Result<(), CmdError> {
+        let request = encode(command).map_err(CmdError::Refused)?;
+        let mut slots = self.slots.lock();
+
+        self.start(dev, regs, &mut slots, C::OPCODE, request)
+    }
+
+    /// Writes `control` and returns whether the device accepted it. Sleeps.
+    ///
+    /// # Errors
+    ///
+    /// - [`EFAULT`] if the device refused it,
+    /// - [`EIO`] if the channel is dead,
+    /// - [`ENODEV`] if the adapter is gone.
+    pub(crate) fn control(&self, regs: &Regs<'_>, control: Control) -> Result {
+        let mut slots = self.slots.lock();
+
+        slots.state.check().map_err(CmdError::code)?;
+        regs.control(control);
+        slots.accepted(regs).map_err(|rejection| rejection.error)
+    }
+
+    /// Notes that the device may have answered. For interrupt handlers.
+    pub(crate) fn interrupt(&self) {
+        *self.hint.lock() = true;
+        self.hinted.notify_all();
+    }
+
+    /// Returns how many commands were started, refused, and never answered.
+    pub(crate) fn counts(&self) -> (u64, u64, u64) {
+        (
+            self.commands.get(),
+            self.refused.get(),
+            self.timeouts.get(),
+        )
+    }
+
+    /// Starts the command `opcode`.
+    fn start(
+        &self,
+        dev: &Device,
+        regs: &Regs<'_>,
+        slots: &mut Slots,
+        opcode: Opcode,
+        request: Request,
+    ) -> Result<(), CmdError> {
+        slots.state.check()?;
+        slots.fill(request).map_err(CmdError::Refused)?;
+        *self.hint.lock() = false;
+
+        self.commands.inc();
+        regs.request();
+        slots.accepted(regs).map_err(|rejection| {
+            self.refused.inc();
+            dev_warn!(dev, "{:?} refused: {:#x}\n", opcode, rejection.value);
+            CmdError::Refused(rejection.error)
+        })
+    }
+
+    /// Waits for the answer to the command `opcode`, which was started.
+    fn wait(
+        &self,
+        dev: &Device,
+        regs: &Regs<'_>,
+        slots: &mut Slots,
+        opcode: Opcode,
+    ) -> Result<Response, CmdError> {
+        let start = Instant::<Monotonic>::now();
+
+        loop {
+            // Taken before the last look, so that there is one after the time is up.
+            let late = start.elapsed() >= TIMEOUT;
+
+            if let Some(response) = slots.look(opcode).map_err(|_| CmdError::Unknown)? {
+                return match response.header.err {
+                    0 => Ok(response),
+                    err => {
+                        self.refused.inc();
+                        dev_warn!(dev, "{:?} failed: {}\n", opcode, err);
+                        Err(CmdError::Refused(EINVAL))
+                    }
+                };
+            }
+
+            if late {
+                self.timeouts.inc();
+                slots.state = State::Dead;
+                dev_err!(dev, "{:?} not answered, no more commands are sent\n", opcode);
+                return Err(CmdError::Unknown);
+            }
+
+            if matches!(self.sleep(), Wake::Idle) && regs.is_gone() {
+                slots.state = State::Gone;
+                return Err(CmdError::Refused(ENODEV));
+            }
+        }
+    }
+
+    /// Sleeps until it is worth while to look at the response slot.
+    fn sleep(&self) -> Wake {
+        let mut hint = self.hint.lock();
+
+        if !*hint {
+            match self
+                .hinted
+                .wait_interruptible_timeout(&mut hint, msecs_to_jiffies(SLICE_MS))
+            {
+                CondVarTimeoutResult::Woken { .. } => (),
+                CondVarTimeoutResult::Timeout => return Wake::Idle,
+                CondVarTimeoutResult::Signal { .. } => {
+                    drop(hint);
+                    // The device works on the command, so the signal has to wait.
+                    fsleep(SIGNAL_SLICE);
+                    return Wake::Hint;
+                }
+            }
+        }
+        *hint = false;
+
+        Wake::Hint
+    }
+}
+
+/// Why [`Channel::sleep`] returned.
+enum Wake {
+    /// There may be an answer.
+    Hint,
+    /// Nothing happened for a while.
+    Idle,
+}
+
+/// A command or control that was not accepted.
+struct Rejection {
+    /// Content of the error register.
+    value: u32,
+    error: Error,
+}
+
+impl Slots {
+    /// Returns whether the device accepted what was just started.
+    ///
+    /// The read also makes sure that the register write before it has reached the device.
+    fn accepted(&mut self, regs: &Regs<'_>) -> Result<(), Rejection> {
+        let value = regs.error();
+
+        if value == 0 {
+            return Ok(());
+        }
+        let error = if value == regs::GONE && regs.is_gone() {
+            self.state = State::Gone;
+            ENODEV
+        } else {
+            EFAULT
+        };
+        Err(Rejection { value, error })
+    }
+}
+
+/// Returns what is to be written to the command slot: `command`, then zeros.
+fn encode<C: Command>(command: &C) -> Result<Request> {
+    let mut wire = command.wire(RequestHeader {
+        response: KEY,
+        cmd: C::OPCODE.into(),
+        reserved: 0,
+    });
+    let mut request = Request {
+        words: [0; REQUEST_LEN / 8],
+    };
+    let bytes = wire.as_mut_bytes();
+
+    request
+        .as_mut_bytes()
+        .get_mut(..bytes.len())
+        .ok_or(EINVAL)?
+        .copy_from_slice(bytes);
+    Ok(request)
+}
