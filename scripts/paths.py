@@ -40,3 +40,38 @@ def build_dir(flavour: str) -> Path:
     else:
         key = "kdir-" + hashlib.sha256(os.environ["KDIR_NAME"].encode()).hexdigest()[:8]
     return CACHE / "build" / key / flavour
+
+
+def kernel_image(flavour: str) -> Path:
+    """The bootable kernel."""
+    return build_dir(flavour) / "arch/x86/boot/bzImage"
+
+
+def modules_dir(flavour: str) -> Path:
+    """What stands for / of the installed modules: they are in lib/modules below it."""
+    return build_dir(flavour) / "modules"
+
+
+def device_crate() -> Path:
+    """The crate of the emulated adapter."""
+    return REPO / "tools/testing/vmw_pvrdma/device"
+
+
+def cargo_env() -> dict[str, str]:
+    """Environment that keeps cargo's files in the cache."""
+    return os.environ | {
+        "CARGO_HOME": str(CACHE / "cargo"),
+        "CARGO_TARGET_DIR": str(CACHE / "device"),
+    }
+
+
+def device_binary() -> Path:
+    """The emulated adapter."""
+    return CACHE / "device/release/pvrdma-device"
+
+
+def run_dir() -> Path:
+    """Logs, traces and sockets of the guests and the adapter."""
+    directory = CACHE / "run"
+    directory.mkdir(exist_ok=True)
+    return directory
