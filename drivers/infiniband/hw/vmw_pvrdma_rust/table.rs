@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+
+//! Tables of objects by handle, for what the device reports in interrupts.
+
+#![forbid(unsafe_code)]
+
+use crate::handle::Handle;
+use core::marker::PhantomData;
+use kernel::{
+    new_spinlock_irq,
+    prelude::*,
+    sync::{
+        Arc,
+        SpinLockIrq, //
+    },
+};
+
+/// Objects of kind `K`, each represented by a `T`.
+///
+/// All methods may be called in any context. Values are handed out as counted references, which
+/// must be safe to drop in interrupt context; the lock is not held while the caller uses one.
+#[pin_data]
+pub(crate) struct Table<K, T> {
+    #[pin]
+    entries: SpinLockIrq<KVVec<Option<Arc<T>>>>,
+    kind: PhantomData<fn() -> K>,
+}
+
+/// Returns where the object `handle` is in `entries`, if there is room for it.
+///
+/// There is no other way from a handle to an index.
+fn entry<K, T>(entries: &mut [Option<T>], handle: Handle<K>) -> Option<&mut Option<T>> {
+    entries.get_mut(usize::try_from(handle.raw()).ok()?)
+}
+
+/// Puts `value` at `handle`.
+///
+/// # Errors
+///
+/// [`EIO`] if the handle is out of range or in use.
+fn insert<K, T>(entries: &mut [Option<T>], handle: Handle<K>, value: T) -> Result {
+    match entry(entries, handle) {
+        Some(free @ None) => {
+            *free = Some(value);
+            Ok(())
+        }
+        Some(Some(_)) | None => Err(EIO),
+    }
+}
+
+impl<K, T> Table<K, T> {
+    /// Makes a table for the handles below `len`.
+    pub(crate) fn new(len: u32) -> impl PinInit<Self, Error> {
+        try_pin_init!(Self {
+            entries <- new_spinlock_irq!(empty(len)?),
+            kind: PhantomData,
+        })
+    }
+
+    /// Enters `value` as the object that the device calls `handle`.
+    ///
+    /// # Errors
+    ///
+    /// [`EIO`] if the handle is out of range or in use: the device made a mistake.
+    pub(crate) fn insert(&self, handle: Handle<K>, value: Arc<T>) -> Result {
+        insert(&mut self.entries.lock(), handle, value)
+    }
+
+    /// Removes the object `handle`.
+    pub(crate) fn remove(&self, handle: Handle<K>) -> Option<Arc<T>> {
+        entry(&mut self.entries.lock(), handle)?.take()
+    }
+
+    /// Returns the object `handle`.
+    pub(crate) fn get(&self, handle: Handle<K>) -> Option<Arc<T>> {
+        entry(&mut self.entries.lock(), handle)?.clone()
+    }
+}
+
+/// Allocates a table without objects.
+fn empty<T>(len: u32) -> Result<KVVec<Option<Arc<T>>>> {
+    let len = usize::try_from(len)?;
+    let mut entries = KVVec::with_capacity(len, GFP_KERNEL)?;
+
+    for _ in 0..len {
+        entries.push(None, GFP_KERNEL)?;
+    }
+    Ok(entries)
+}
