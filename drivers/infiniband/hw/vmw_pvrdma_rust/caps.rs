@@ -8,8 +8,7 @@
 #![forbid(unsafe_code)]
 
 use crate::{
-    page_dir,
-    regs,
+    page_dir, regs,
     wire::{
         bmme,
         gid_type,

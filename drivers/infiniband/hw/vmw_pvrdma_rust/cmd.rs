@@ -52,9 +52,7 @@ use kernel::{
         io_read,
         Io, //
     },
-    new_condvar,
-    new_mutex,
-    new_spinlock_irq,
+    new_condvar, new_mutex, new_spinlock_irq,
     prelude::*,
     sync::{
         barrier::{
@@ -113,8 +111,8 @@ pub(crate) trait Tell: Command {}
 
 /// Why a command failed.
 ///
-/// There is no conversion to [`Error`] that forgets the difference: whoever gave memory to the
-/// device has to say what becomes of it.
+/// There is no conversion to [`Error`] that happens by itself: whoever gave memory to the device has
+/// to look at the difference first, as [`Lent`](crate::lent::Lent) does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CmdError {
     /// The device did not carry out the command and will not touch what it was given:
@@ -130,38 +128,13 @@ pub(crate) enum CmdError {
 }
 
 impl CmdError {
-    /// Returns the error code, for a command that gave nothing to the device.
+    /// Returns the error code.
     pub(crate) fn code(self) -> Error {
         match self {
             Self::Refused(error) => error,
             Self::Unknown => ETIMEDOUT,
         }
     }
-
-    /// Ends a failed creation: frees `resources`, which the device was told to use, if it cannot
-    /// use them any more, and leaks them on purpose if it can.
-    pub(crate) fn dispose<T>(self, dev: &Device, what: &str, resources: T) -> Error {
-        match self {
-            Self::Refused(_) => drop(resources),
-            Self::Unknown => leak(dev, what, resources),
-        }
-        self.code()
-    }
-
-    /// Ends a failed destruction: the device keeps using `resources`, unless it is gone.
-    pub(crate) fn dispose_kept<T>(self, dev: &Device, what: &str, resources: T) {
-        if self == Self::Refused(ENODEV) {
-            drop(resources);
-        } else {
-            leak(dev, what, resources);
-        }
-    }
-}
-
-/// Leaves `resources` to the device for ever.
-fn leak<T>(dev: &Device, what: &str, resources: T) {
-    dev_warn!(dev, "{} stays with the device, its memory is not freed\n", what);
-    core::mem::forget(resources);
 }
 
 /// Whether commands can be sent.
@@ -186,28 +159,9 @@ impl State {
     }
 }
 
-/// What the header of the response slot says about the command that waits for an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    /// It is not the answer.
-    Waiting,
-    /// Carried out.
-    Done,
-    /// Refused with this error byte.
-    Refused(u8),
-}
-
-impl Verdict {
-    /// Judges `header` for the command `opcode`.
-    fn of(header: &ResponseHeader, opcode: Opcode) -> Self {
-        if header.response != KEY || header.ack != opcode.ack() {
-            Self::Waiting
-        } else if header.err != 0 {
-            Self::Refused(header.err)
-        } else {
-            Self::Done
-        }
-    }
+/// Returns whether a response with this header is the answer to the command `opcode`.
+fn answers(header: &ResponseHeader, opcode: Opcode) -> bool {
+    header.response == KEY && header.ack == opcode.ack()
 }
 
 /// Key of every command.
@@ -237,7 +191,7 @@ impl Slots {
         Ok(())
     }
 
-    /// Returns a copy of the response if it answers the command `opcode`, and the verdict.
+    /// Returns a copy of the response if it answers the command `opcode`.
     fn look(&self, opcode: Opcode) -> Result<Option<Response>> {
         let slot = (&self.response).try_cast::<Response>()?;
 
@@ -248,10 +202,7 @@ impl Slots {
         dma_mb(Read);
 
         let response = slot.copy_read();
-        Ok(match Verdict::of(&response.header, opcode) {
-            Verdict::Waiting => None,
-            Verdict::Done | Verdict::Refused(_) => Some(response),
-        })
+        Ok(answers(&response.header, opcode).then_some(response))
     }
 }
 
@@ -349,11 +300,7 @@ impl Channel {
 
     /// Returns how many commands were started, refused, and never answered.
     pub(crate) fn counts(&self) -> (u64, u64, u64) {
-        (
-            self.commands.get(),
-            self.refused.get(),
-            self.timeouts.get(),
-        )
+        (self.commands.get(), self.refused.get(), self.timeouts.get())
     }
 
     /// Starts the command `opcode`.
@@ -406,7 +353,11 @@ impl Channel {
             if late {
                 self.timeouts.inc();
                 slots.state = State::Dead;
-                dev_err!(dev, "{:?} not answered, no more commands are sent\n", opcode);
+                dev_err!(
+                    dev,
+                    "{:?} not answered, no more commands are sent\n",
+                    opcode
+                );
                 return Err(CmdError::Unknown);
             }
 

@@ -107,8 +107,7 @@ impl<'a> Regs<'a> {
     pub(crate) fn hand_over(&self, address: u64) {
         // CAST: The two halves of the address.
         self.0.write_reg(DSR_LOW::from_raw(address as u32));
-        self.0
-            .write_reg(DSR_HIGH::from_raw((address >> 32) as u32));
+        self.0.write_reg(DSR_HIGH::from_raw((address >> 32) as u32));
         self.flush();
     }
 
