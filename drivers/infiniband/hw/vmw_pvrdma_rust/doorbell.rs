@@ -38,7 +38,7 @@ register! {
     CQ(u32) @ 0x4 {
         23:0 handle;
         /// Notify of the next solicited completion.
-        29:29 arm_solicited => bool;
+        29:29 arm_sol => bool;
         /// Notify of the next completion.
         30:30 arm => bool;
         /// The queue looks empty: is it?
@@ -99,7 +99,7 @@ impl<'a> Doorbells<'a> {
 
     /// Asks for a notification of the next solicited completion in `handle`.
     pub(crate) fn arm_solicited(&self, handle: Handle<Cq>) {
-        self.0.write_reg(cq(handle).with_arm_solicited(true));
+        self.0.write_reg(cq(handle).with_arm_sol(true));
     }
 
     /// Tells the device that the driver sees no completion in `handle`.

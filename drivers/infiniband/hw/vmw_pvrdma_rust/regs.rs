@@ -7,13 +7,13 @@
 
 #![forbid(unsafe_code)]
 
+pub(crate) use crate::wire::Control;
 use kernel::{
     io::{
         register,
         Io, //
     },
-    pci,
-    prelude::*, //
+    pci, //
 };
 
 register! {
@@ -71,18 +71,6 @@ pub(crate) const END: usize = 0x28;
 /// What a register reads as when nothing answers.
 pub(crate) const GONE: u32 = !0;
 
-/// What can be written to [`CTL`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub(crate) enum Control {
-    /// Take up work.
-    Activate = 0,
-    /// Take up work again, the link is back.
-    Unquiesce = 1,
-    /// Drop everything, the shared region included.
-    Reset = 2,
-}
-
 /// The mapped registers.
 pub(crate) struct Regs<'a>(pci::Bar<'a, END>);
 
@@ -113,13 +101,12 @@ impl<'a> Regs<'a> {
 
     /// Writes `control`.
     pub(crate) fn control(&self, control: Control) {
-        // CAST: `Control` is `repr(u32)`.
-        self.0.write_reg(CTL::from_raw(control as u32));
+        self.0.write_reg(CTL::from_raw(control.into()));
     }
 
     /// Starts the command in the command slot.
     pub(crate) fn request(&self) {
-        self.0.write_reg(REQUEST::zeroed());
+        self.0.write_reg(REQUEST::from_raw(0));
     }
 
     /// Returns what the device says about the last command or control: zero if it accepted it.
@@ -134,7 +121,7 @@ impl<'a> Regs<'a> {
 
     /// Lets all interrupts through.
     pub(crate) fn unmask_interrupts(&self) {
-        self.0.write_reg(IMR::zeroed());
+        self.0.write_reg(IMR::from_raw(0));
     }
 
     /// Holds all interrupts back and waits until the device knows.

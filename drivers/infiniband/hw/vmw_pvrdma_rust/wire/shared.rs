@@ -87,6 +87,18 @@ wire_enum! {
     }
 }
 
+wire_enum! {
+    /// What can be written to the control register.
+    Control(u32) {
+        /// Take up work.
+        Activate = 0 => PVRDMA_DEVICE_CTL_ACTIVATE,
+        /// Take up work again, the link is back.
+        Unquiesce = 1 => PVRDMA_DEVICE_CTL_UNQUIESCE,
+        /// Drop everything, the shared region included.
+        Reset = 2 => PVRDMA_DEVICE_CTL_RESET,
+    }
+}
+
 bitfield! {
     /// First word of `struct pvrdma_gos_info`: who the guest is.
     pub(crate) struct GosInfo(u32) {
