@@ -29,6 +29,11 @@ def _load(guest: Guest) -> None:
         raise Failed(trouble)
 
 
+def _suites(guest: Guest) -> set[str]:
+    """Names of the test suites that the kernel knows at the moment."""
+    return set(guest.run(["ls", _RESULTS]).output.split())
+
+
 def _parsed(text: str) -> dict:
     """The results of one suite, as the kernel's own parser sees them."""
     with tempfile.TemporaryDirectory() as name:
@@ -47,10 +52,11 @@ def _suite(text: str) -> None:
 
 
 def run(report, options) -> None:
-    with Guest(run_dir(), None, parameters=("kunit.enable=1",)) as guest:
+    with Guest(run_dir(), None, parameters=("kunit.enable=1", "kunit.autorun=1")) as guest:
+        before = _suites(guest)
         if not report.case("kunit", "load the modules", lambda: _load(guest)):
             return
-        names = guest.run(["ls", _RESULTS]).output.split()
+        names = sorted(_suites(guest) - before)
         for name in names:
             text = guest.run(["cat", f"{_RESULTS}/{name}/results"]).output
             report.case("kunit", name, lambda: _suite(text))
