@@ -121,24 +121,9 @@ impl Caps {
             EFAULT
         })?;
 
-        for (name, value, range) in [
-            ("max_qp", caps.max_qp, 1..=MAX_OBJECTS),
-            ("max_cq", caps.max_cq, 1..=MAX_OBJECTS),
-            ("max_srq", caps.max_srq, 0..=MAX_OBJECTS),
-            ("max_pd", caps.max_pd, 1..=u32::MAX),
-            ("max_uar", caps.max_uar, 2..=MAX_UARS),
-            ("gid_tbl_len", caps.gid_tbl_len, 1..=MAX_GIDS),
-            ("phys_port_cnt", caps.phys_port_cnt.into(), 1..=u32::MAX),
-        ] {
-            if !range.contains(&value) {
-                dev_err!(dev, "device reports {} = {}\n", name, value);
-                return Err(EINVAL);
-            }
-        }
-        if !caps.max_uar.is_power_of_two() {
-            dev_err!(dev, "device reports max_uar = {}\n", caps.max_uar);
-            return Err(EINVAL);
-        }
+        check_numbers(&caps).inspect_err(|number| {
+            dev_err!(dev, "device reports {} = {}\n", number.name, number.value)
+        })?;
 
         sanitise(version, &mut caps);
 
@@ -188,6 +173,37 @@ fn gid_type(version: Version, mode: u8, types: u8) -> Option<GidType> {
     }
 }
 
+/// A number that makes no sense.
+#[derive(Debug, PartialEq, Eq)]
+struct BadNumber {
+    name: &'static str,
+    value: u32,
+}
+
+impl From<BadNumber> for Error {
+    fn from(_: BadNumber) -> Self {
+        EINVAL
+    }
+}
+
+/// Checks the numbers that the driver computes with.
+fn check_numbers(caps: &DeviceCaps) -> Result<(), BadNumber> {
+    for (name, value, range) in [
+        ("max_qp", caps.max_qp, 1..=MAX_OBJECTS),
+        ("max_cq", caps.max_cq, 1..=MAX_OBJECTS),
+        ("max_srq", caps.max_srq, 0..=MAX_OBJECTS),
+        ("max_pd", caps.max_pd, 1..=u32::MAX),
+        ("max_uar", caps.max_uar, 2..=MAX_UARS),
+        ("gid_tbl_len", caps.gid_tbl_len, 1..=MAX_GIDS),
+        ("phys_port_cnt", caps.phys_port_cnt.into(), 1..=u32::MAX),
+    ] {
+        if !range.contains(&value) || name == "max_uar" && !value.is_power_of_two() {
+            return Err(BadNumber { name, value });
+        }
+    }
+    Ok(())
+}
+
 /// Puts numbers in the place of those that old devices do not report, and limits those beyond what
 /// the driver can do.
 fn sanitise(version: Version, caps: &mut DeviceCaps) {
@@ -199,4 +215,123 @@ fn sanitise(version: Version, caps: &mut DeviceCaps) {
 
     // CAST: `usize` has 64 bits here.
     caps.max_mr_size = caps.max_mr_size.min((page_dir::MAX_PAGES * PAGE) as u64);
+}
+
+#[cfg(CONFIG_INFINIBAND_VMWARE_PVRDMA_RUST_KUNIT_TEST)]
+#[kunit_tests(vmw_pvrdma_rust_caps)]
+mod tests {
+    use super::*;
+    use zerocopy::FromZeros;
+
+    /// Capabilities that a device could have.
+    fn plausible() -> DeviceCaps {
+        DeviceCaps {
+            max_qp: 64,
+            max_cq: 64,
+            max_srq: 0,
+            max_pd: 64,
+            max_uar: 512,
+            gid_tbl_len: 16,
+            phys_port_cnt: 1,
+            max_sge: 16,
+            max_sge_rd: 4,
+            max_mr_size: u64::MAX,
+            max_fast_reg_page_list_len: 64,
+            ..DeviceCaps::new_zeroed()
+        }
+    }
+
+    #[test]
+    fn versions() {
+        assert_eq!(Version::new(16), Err(EFAULT));
+        assert_eq!(Version::new(0), Err(EFAULT));
+        assert_eq!(Version::new(u32::MAX), Err(ENODEV));
+        for (raw, roce_v2, wide, handle) in [
+            (17, false, false, false),
+            (18, true, false, false),
+            (19, true, true, false),
+            (20, true, true, true),
+            (21, true, true, true),
+        ] {
+            let version = Version::new(raw);
+
+            assert_eq!(version.map(Version::has_roce_v2), Ok(roce_v2));
+            assert_eq!(version.map(Version::has_wide_pfn), Ok(wide));
+            assert_eq!(version.map(Version::has_qp_handle), Ok(handle));
+        }
+    }
+
+    #[test]
+    fn one_gid_type_that_the_version_knows() -> Result {
+        for raw in 17..=21 {
+            let version = Version::new(raw)?;
+            let v2 = (raw > 17).then_some(GidType::RoceV2);
+
+            assert_eq!(gid_type(version, 0, 0), None);
+            assert_eq!(gid_type(version, 0, 1), Some(GidType::RoceV1));
+            assert_eq!(gid_type(version, 0, 2), v2);
+            assert_eq!(gid_type(version, 0, 3), None);
+            for mode in [1, 2, 3] {
+                for types in 0..=3 {
+                    assert_eq!(gid_type(version, mode, types), None);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn absurd_numbers_are_refused() {
+        type Change = fn(&mut DeviceCaps, u32);
+        let changes: [(&'static str, Change, &[u32]); 5] = [
+            ("max_qp", |caps, value| caps.max_qp = value, &[0, u32::MAX]),
+            ("max_cq", |caps, value| caps.max_cq = value, &[0, u32::MAX]),
+            ("max_srq", |caps, value| caps.max_srq = value, &[u32::MAX]),
+            (
+                "max_uar",
+                |caps, value| caps.max_uar = value,
+                &[0, 1, 3, 1 << 31],
+            ),
+            (
+                "gid_tbl_len",
+                |caps, value| caps.gid_tbl_len = value,
+                &[0, u32::MAX],
+            ),
+        ];
+
+        assert_eq!(check_numbers(&plausible()), Ok(()));
+        for (name, change, values) in changes {
+            for &value in values {
+                let mut caps = plausible();
+
+                change(&mut caps, value);
+                assert_eq!(check_numbers(&caps), Err(BadNumber { name, value }));
+            }
+        }
+    }
+
+    #[test]
+    fn old_devices_do_not_report_everything() -> Result {
+        let mut caps = plausible();
+        sanitise(Version::new(17)?, &mut caps);
+        assert_eq!(caps.max_sge_rd, 16);
+        assert_eq!(caps.max_fast_reg_page_list_len, 128);
+
+        let mut caps = plausible();
+        sanitise(Version::new(18)?, &mut caps);
+        assert_eq!(caps.max_sge_rd, 4);
+        assert_eq!(caps.max_fast_reg_page_list_len, 64);
+        Ok(())
+    }
+
+    #[test]
+    fn the_driver_has_limits_too() -> Result {
+        let mut caps = plausible();
+
+        caps.max_fast_reg_page_list_len = 256;
+        sanitise(Version::new(20)?, &mut caps);
+        assert_eq!(caps.max_fast_reg_page_list_len, 128);
+        assert_eq!(caps.max_mr_size, 1 << 30);
+        Ok(())
+    }
 }

@@ -447,3 +447,101 @@ fn encode<C: Command>(command: &C) -> Result<Request> {
         .copy_from_slice(bytes);
     Ok(request)
 }
+
+#[cfg(CONFIG_INFINIBAND_VMWARE_PVRDMA_RUST_KUNIT_TEST)]
+#[kunit_tests(vmw_pvrdma_rust_cmd)]
+mod tests {
+    use super::*;
+    use crate::{
+        commands::{
+            CreateBind,
+            CreatePd,
+            Destroy, //
+        },
+        handle::{
+            Handle,
+            Qp,
+            Uc, //
+        },
+    };
+
+    /// Returns the bytes that `command` puts into the slot.
+    fn bytes<C: Command>(command: &C) -> Result<[u8; REQUEST_LEN]> {
+        let mut request = encode(command)?;
+
+        request.as_mut_bytes().try_into().map_err(|_| EINVAL)
+    }
+
+    #[test]
+    fn short_commands_are_followed_by_zeros() -> Result {
+        let bytes = bytes(&CreatePd {
+            context: Some(Handle::<Uc>::new(0x0102_0304)),
+        })?;
+        let mut expected = [0; REQUEST_LEN];
+
+        expected[8] = 2;
+        expected[16..20].copy_from_slice(&[4, 3, 2, 1]);
+        assert!(bytes == expected);
+        Ok(())
+    }
+
+    #[test]
+    fn long_commands_fit() -> Result {
+        let bytes = bytes(&CreateBind {
+            index: 1,
+            gid: [0xaa; 16],
+            gid_type: 2,
+        })?;
+
+        // 1024 bytes, no VLAN.
+        assert!(bytes[16..24] == [0, 4, 0, 0, 0xff, 0x0f, 0, 0]);
+        assert!(bytes[24..28] == [1, 0, 0, 0]);
+        assert!(bytes[28..44] == [0xaa; 16]);
+        assert!(
+            bytes[44..] == {
+                let mut rest = [0; REQUEST_LEN - 44];
+                rest[0] = 2;
+                rest
+            }
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn destroy_takes_the_number_of_the_kind() -> Result {
+        let bytes = bytes(&Destroy(Handle::<Qp>::new(5)))?;
+
+        assert_eq!(bytes[8], 12);
+        assert_eq!(bytes[16], 5);
+        Ok(())
+    }
+
+    #[test]
+    fn only_the_matching_answer_counts() {
+        let header = |response, ack, err| ResponseHeader {
+            response,
+            ack,
+            err,
+            reserved: [0; 3],
+        };
+        let opcode = Opcode::CreateMr;
+
+        assert!(answers(&header(0, 0x8000_0004, 0), opcode));
+        // A refusal is an answer too.
+        assert!(answers(&header(0, 0x8000_0004, 22), opcode));
+        // Of another command, of none, of one with another key.
+        assert!(!answers(&header(0, 0x8000_0005, 0), opcode));
+        assert!(!answers(&header(0, 0, 0), opcode));
+        assert!(!answers(&header(0, 4, 0), opcode));
+        assert!(!answers(&header(1, 0x8000_0004, 0), opcode));
+    }
+
+    #[test]
+    fn a_dead_channel_refuses() {
+        assert_eq!(State::Ready.check(), Ok(()));
+        assert_eq!(State::Dead.check(), Err(CmdError::Refused(EIO)));
+        assert_eq!(State::Gone.check(), Err(CmdError::Refused(ENODEV)));
+        assert_eq!(CmdError::Refused(EFAULT).code(), EFAULT);
+        assert_eq!(CmdError::Unknown.code(), ETIMEDOUT);
+    }
+}

@@ -24,6 +24,7 @@ use crate::{
         Srq,
         Uc, //
     },
+    page_dir::PageDir,
     wire::{
         self,
         command::{
@@ -54,6 +55,16 @@ pub(crate) struct Pages {
     pub(crate) directory: DmaAddress,
     /// Their number.
     pub(crate) count: u32,
+}
+
+impl From<&PageDir> for Pages {
+    fn from(directory: &PageDir) -> Self {
+        Self {
+            directory: directory.dma_address(),
+            // CAST: At most 2^18.
+            count: directory.count() as u32,
+        }
+    }
 }
 
 /// Asks for the attributes of a port.
@@ -620,3 +631,103 @@ impl Command for DestroyBind {
 }
 
 impl Tell for DestroyBind {}
+
+#[cfg(CONFIG_INFINIBAND_VMWARE_PVRDMA_RUST_KUNIT_TEST)]
+#[kunit_tests(vmw_pvrdma_rust_commands)]
+mod tests {
+    use super::*;
+    use crate::wire::command::ResponseHeader;
+
+    const HDR: RequestHeader = RequestHeader {
+        response: 0,
+        cmd: 0,
+        reserved: 0,
+    };
+
+    /// A response whose words behind the header are 1, 2, 3 and so on.
+    fn response() -> Response {
+        let mut response = Response {
+            header: ResponseHeader {
+                response: 0,
+                ack: 0,
+                err: 0,
+                reserved: [0; 3],
+            },
+            body: [0; wire::command::RESPONSE_LEN / 8 - 2],
+        };
+
+        for (number, word) in (1u32..).zip(
+            response
+                .as_mut_bytes()
+                .get_mut(16..)
+                .unwrap_or_default()
+                .chunks_exact_mut(4),
+        ) {
+            word.copy_from_slice(&number.to_le_bytes());
+        }
+        response
+    }
+
+    #[test]
+    fn the_number_is_the_handle_below_version_20() -> Result {
+        let old = CreateQp::reply(&response(), Version::new(19)?)?;
+        let new = CreateQp::reply(&response(), Version::new(20)?)?;
+
+        assert_eq!((old.number, old.handle.raw()), (1, 1));
+        assert_eq!((new.number, new.handle.raw()), (1, 2));
+        Ok(())
+    }
+
+    #[test]
+    fn replies_come_from_their_fields() -> Result {
+        let version = Version::new(20)?;
+        let mr = CreateMr::reply(&response(), version)?;
+        let cq = CreateCq::reply(&response(), version)?;
+
+        assert_eq!((mr.handle.raw(), mr.lkey, mr.rkey), (1, 2, 3));
+        assert_eq!((cq.handle.raw(), cq.entries), (1, 2));
+        assert_eq!(CreatePd::reply(&response(), version)?.raw(), 1);
+        assert_eq!(CreateUc::reply(&response(), version)?.raw(), 1);
+        assert_eq!(CreateSrq::reply(&response(), version)?.raw(), 1);
+        assert_eq!(QueryPkey::reply(&response(), version)?, 1);
+        assert_eq!(QueryPort::reply(&response(), version)?.gid_tbl_len, 4);
+        assert_eq!(QueryQp::reply(&response(), version)?.qkey, 5);
+        assert_eq!(QuerySrq::reply(&response(), version)?.srq_limit, 3);
+        Ok(())
+    }
+
+    #[test]
+    fn regions_say_what_they_cover() {
+        let wire = |region| {
+            CreateMr {
+                pd: Handle::new(9),
+                access: wire::access::LOCAL_WRITE,
+                region,
+            }
+            .wire(HDR)
+        };
+
+        let dma = wire(Region::Dma);
+        assert_eq!((dma.flags, dma.nchunks, dma.pdir_dma), (1, 0, 0));
+        assert_eq!((dma.start, dma.length, dma.pd_handle), (0, 0, 9));
+
+        let user = wire(Region::User {
+            start: 0x1234,
+            length: 0x5000,
+            pages: Pages {
+                directory: 0xd000,
+                count: 6,
+            },
+        });
+        assert_eq!((user.flags, user.nchunks, user.pdir_dma), (0, 6, 0xd000));
+        assert_eq!((user.start, user.length), (0x1234, 0x5000));
+
+        let fast = wire(Region::FastReg { max_pages: 128 });
+        assert_eq!((fast.flags, fast.nchunks, fast.pdir_dma), (2, 128, 0));
+    }
+
+    #[test]
+    fn kernel_objects_have_no_context() {
+        assert_eq!(CreatePd { context: None }.wire(HDR).ctx_handle, 0);
+    }
+}

@@ -107,3 +107,31 @@ impl<'a> Doorbells<'a> {
         self.0.write_reg(cq(handle).with_poll(true));
     }
 }
+
+#[cfg(CONFIG_INFINIBAND_VMWARE_PVRDMA_RUST_KUNIT_TEST)]
+#[kernel::prelude::kunit_tests(vmw_pvrdma_rust_doorbell)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_queue_pairs() {
+        let word = qp(Handle::new(0x00ab_cdef));
+
+        assert_eq!(word.with_send(true).into_raw(), 0x40ab_cdef);
+        assert_eq!(word.with_recv(true).into_raw(), 0x80ab_cdef);
+    }
+
+    #[test]
+    fn words_of_completion_queues() {
+        let word = cq(Handle::new(3));
+
+        assert_eq!(word.with_arm_sol(true).into_raw(), 0x2000_0003);
+        assert_eq!(word.with_arm(true).into_raw(), 0x4000_0003);
+        assert_eq!(word.with_poll(true).into_raw(), 0x8000_0003);
+    }
+
+    #[test]
+    fn handles_do_not_reach_the_action_bits() {
+        assert_eq!(qp(Handle::new(u32::MAX)).into_raw(), 0x00ff_ffff);
+    }
+}

@@ -177,3 +177,35 @@ impl PageDir {
         io_project!(page, [try: offset % PAGE..]).try_cast()
     }
 }
+
+#[cfg(CONFIG_INFINIBAND_VMWARE_PVRDMA_RUST_KUNIT_TEST)]
+#[kunit_tests(vmw_pvrdma_rust_page_dir)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions() {
+        for (index, table, entry) in [
+            (0, 0, 0),
+            (511, 0, 511),
+            (512, 1, 0),
+            (1025, 2, 1),
+            (MAX_PAGES - 1, 511, 511),
+        ] {
+            assert_eq!(Position::of(index), Position { table, entry });
+        }
+    }
+
+    #[test]
+    fn number_of_tables() -> Result {
+        assert_eq!(MAX_PAGES, 262_144);
+        assert!(tables_for(0).is_err());
+        assert_eq!(tables_for(1)?, 1);
+        assert_eq!(tables_for(512)?, 1);
+        assert_eq!(tables_for(513)?, 2);
+        assert_eq!(tables_for(MAX_PAGES)?, 512);
+        assert!(tables_for(MAX_PAGES + 1).is_err());
+        assert!(tables_for(usize::MAX).is_err());
+        Ok(())
+    }
+}

@@ -64,3 +64,29 @@ impl Drop for Share {
         self.0.used.fetch_sub(1, Relaxed);
     }
 }
+
+#[cfg(CONFIG_INFINIBAND_VMWARE_PVRDMA_RUST_KUNIT_TEST)]
+#[kunit_tests(vmw_pvrdma_rust_quota)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_than_allowed() -> Result {
+        let quota = Quota::new(2)?;
+        let first = quota.take()?;
+        let _second = quota.take()?;
+
+        assert_eq!(quota.used(), 2);
+        assert!(quota.take().is_err());
+        drop(first);
+        assert_eq!(quota.used(), 1);
+        assert!(quota.take().is_ok());
+        Ok(())
+    }
+
+    #[test]
+    fn none_if_none_is_allowed() -> Result {
+        assert!(Quota::new(0)?.take().is_err());
+        Ok(())
+    }
+}

@@ -85,6 +85,11 @@ impl Slots {
         index.wrapping_add(1) & ((self.0 << 1) - 1)
     }
 
+    /// Returns the index before `index`.
+    pub(crate) fn prev(self, index: u32) -> u32 {
+        index.wrapping_sub(1) & ((self.0 << 1) - 1)
+    }
+
     /// Validates the indexes of a ring.
     ///
     /// # Errors
@@ -235,5 +240,110 @@ impl<'a> Ring<'a> {
     pub(crate) fn reset(&self) {
         io_write!(self.indexes, .cons_head, 0);
         io_write!(self.indexes, .prod_tail, 0);
+    }
+}
+
+#[cfg(CONFIG_INFINIBAND_VMWARE_PVRDMA_RUST_KUNIT_TEST)]
+#[kunit_tests(vmw_pvrdma_rust_ring)]
+mod tests {
+    use super::*;
+    use crate::wire::{
+        Cqne,
+        Eqe, //
+    };
+
+    fn ring(prod_tail: u32, cons_head: u32) -> wire::Ring {
+        wire::Ring {
+            prod_tail,
+            cons_head,
+        }
+    }
+
+    #[test]
+    fn number_of_slots_is_checked() -> Result {
+        assert!(Slots::new(0).is_err());
+        assert_eq!(Slots::new(1)?.count(), 1);
+        assert_eq!(Slots::new(1 << 30)?.count(), 1 << 30);
+        assert!(Slots::new((1 << 30) + 1).is_err());
+        assert!(Slots::new(u32::MAX).is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn empty_and_full_differ() -> Result {
+        let slots = Slots::new(4)?;
+
+        assert_eq!(slots.data(ring(3, 3))?, None);
+        assert_eq!(slots.space(ring(3, 3))?, Some(Entry { slot: 3, next: 4 }));
+        assert_eq!(slots.data(ring(7, 3))?, Some(Entry { slot: 3, next: 4 }));
+        assert_eq!(slots.space(ring(7, 3))?, None);
+        Ok(())
+    }
+
+    #[test]
+    fn indexes_wrap_at_twice_the_slots() -> Result {
+        let slots = Slots::new(4)?;
+
+        assert_eq!(slots.next(3), 4);
+        assert_eq!(slots.next(7), 0);
+        assert_eq!(slots.prev(0), 7);
+        assert_eq!(slots.data(ring(0, 7))?, Some(Entry { slot: 3, next: 0 }));
+        assert_eq!(slots.space(ring(7, 4))?, Some(Entry { slot: 3, next: 0 }));
+        Ok(())
+    }
+
+    #[test]
+    fn impossible_indexes_are_errors() -> Result {
+        let slots = Slots::new(4)?;
+
+        for index in [8, 9, 1 << 31, u32::MAX] {
+            assert!(slots.data(ring(index, 0)).is_err());
+            assert!(slots.data(ring(0, index)).is_err());
+            assert!(slots.space(ring(index, 0)).is_err());
+            assert!(slots.space(ring(0, index)).is_err());
+        }
+        Ok(())
+    }
+
+    /// Goes once through all indexes and returns how many there are and the largest slot.
+    fn round(slots: Slots) -> (u32, u32) {
+        let (mut index, mut steps, mut largest) = (0, 0, 0);
+
+        loop {
+            largest = largest.max(slots.slot(index));
+            index = slots.next(index);
+            steps += 1;
+            if index == 0 || steps > 2 * slots.count() {
+                return (steps, largest);
+            }
+        }
+    }
+
+    /// The rings of the device: as the C masks have it, not as one would think.
+    #[test]
+    fn odd_rings_follow_the_masks() -> Result {
+        let events = Slots::in_pages::<Eqe>(3)?;
+        let notifications = Slots::in_pages::<Cqne>(3)?;
+
+        assert_eq!(events.count(), 1536);
+        assert_eq!(round(events), (1024, 511));
+        assert_eq!(events.next(511), 512);
+        assert_eq!(events.slot(512), 0);
+        assert_eq!(events.next(1023), 0);
+
+        assert_eq!(notifications.count(), 3072);
+        assert_eq!(round(notifications), (2048, 1023));
+        assert_eq!(notifications.slot(1024), 0);
+        assert_eq!(notifications.next(2047), 0);
+
+        // The bit that is missing in the mask makes these impossible.
+        assert!(events.data(ring(0x400, 0)).is_err());
+        assert!(notifications.data(ring(0, 0x800)).is_err());
+        // And these possible.
+        assert!(events.data(ring(0x800, 0)).is_ok());
+
+        // A power of two is as one would think.
+        assert_eq!(round(Slots::new(256)?), (512, 255));
+        Ok(())
     }
 }

@@ -87,3 +87,60 @@ fn empty<T>(len: u32) -> Result<KVVec<Option<Arc<T>>>> {
     }
     Ok(entries)
 }
+
+#[cfg(CONFIG_INFINIBAND_VMWARE_PVRDMA_RUST_KUNIT_TEST)]
+#[kunit_tests(vmw_pvrdma_rust_table)]
+mod tests {
+    use super::*;
+    use crate::handle::Cq;
+
+    fn table() -> Result<Arc<Table<Cq, u32>>> {
+        Arc::pin_init(Table::new(4), GFP_KERNEL)
+    }
+
+    fn value(value: u32) -> Result<Arc<u32>> {
+        Ok(Arc::new(value, GFP_KERNEL)?)
+    }
+
+    #[test]
+    fn what_was_inserted_is_found_until_removed() -> Result {
+        let table = table()?;
+        let handle = Handle::new(3);
+
+        assert!(table.get(handle).is_none());
+        table.insert(handle, value(7)?)?;
+        assert_eq!(table.get(handle).map(|value| *value), Some(7));
+        assert!(table.get(Handle::new(2)).is_none());
+        assert_eq!(table.remove(handle).map(|value| *value), Some(7));
+        assert!(table.remove(handle).is_none());
+        assert!(table.get(handle).is_none());
+        Ok(())
+    }
+
+    #[test]
+    fn a_handle_in_use_is_refused() -> Result {
+        let table = table()?;
+        let handle = Handle::new(0);
+
+        table.insert(handle, value(1)?)?;
+        assert_eq!(table.insert(handle, value(2)?), Err(EIO));
+        assert_eq!(table.get(handle).map(|value| *value), Some(1));
+        Ok(())
+    }
+
+    #[test]
+    fn a_handle_out_of_range_is_refused() -> Result {
+        let table = table()?;
+
+        for raw in [4, 8, u32::MAX] {
+            assert_eq!(table.insert(Handle::new(raw), value(1)?), Err(EIO));
+            assert!(table.get(Handle::new(raw)).is_none());
+            assert!(table.remove(Handle::new(raw)).is_none());
+        }
+        // Nothing ended up anywhere else.
+        for raw in 0..4 {
+            assert!(table.get(Handle::new(raw)).is_none());
+        }
+        Ok(())
+    }
+}

@@ -119,3 +119,60 @@ fn all_but_first(count: u64) -> Result<BitmapVec> {
     used.set_bit(0);
     Ok(used)
 }
+
+#[cfg(CONFIG_INFINIBAND_VMWARE_PVRDMA_RUST_KUNIT_TEST)]
+#[kunit_tests(vmw_pvrdma_rust_uar)]
+mod tests {
+    use super::*;
+    use kernel::sync::Arc;
+
+    fn version(raw: u32) -> Result<Version> {
+        Version::new(raw)
+    }
+
+    #[test]
+    fn the_first_free_page_is_taken() -> Result {
+        let layout = Layout::new(version(20)?, 0x10_0000, 0x4000)?;
+        let uars = Arc::pin_init(Uars::new(layout, 4), GFP_KERNEL)?;
+
+        let (first, second, third) = (uars.alloc()?, uars.alloc()?, uars.alloc()?);
+        assert_eq!(layout.kernel_pfn(), 0x100);
+        assert_eq!(first.pfn(), 0x101);
+        assert_eq!(second.pfn(), 0x102);
+        assert_eq!(third.pfn(), 0x103);
+        assert_eq!(uars.alloc().map(|uar| uar.pfn()), Err(ENOMEM));
+
+        uars.free(&second);
+        assert_eq!(uars.alloc()?.pfn(), 0x102);
+        assert!(uars.alloc().is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn the_bar_limits_the_pages() -> Result {
+        let layout = Layout::new(version(20)?, 0x10_0000, 0x2fff)?;
+        let uars = Arc::pin_init(Uars::new(layout, 512), GFP_KERNEL)?;
+
+        assert_eq!(uars.alloc()?.pfn(), 0x101);
+        assert!(uars.alloc().is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn bad_bars_are_refused() -> Result {
+        assert!(Layout::new(version(20)?, 0x10_0000, 0xfff).is_err());
+        assert!(Layout::new(version(20)?, 0x10_0001, 0x1000).is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn old_devices_take_narrow_frame_numbers() -> Result {
+        const LAST: u64 = 0xffff_ffff_f000;
+
+        assert!(Layout::new(version(18)?, LAST, 0x1000).is_ok());
+        assert!(Layout::new(version(18)?, LAST, 0x2000).is_err());
+        assert!(Layout::new(version(18)?, LAST + 0x1000, 0x1000).is_err());
+        assert!(Layout::new(version(19)?, LAST + 0x1000, 0x1000).is_ok());
+        Ok(())
+    }
+}

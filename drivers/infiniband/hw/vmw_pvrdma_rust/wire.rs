@@ -112,3 +112,48 @@ macro_rules! wire_consts {
     };
 }
 use wire_consts;
+
+#[cfg(CONFIG_INFINIBAND_VMWARE_PVRDMA_RUST_KUNIT_TEST)]
+#[kernel::prelude::kunit_tests(vmw_pvrdma_rust_wire)]
+mod tests {
+    use super::{
+        command::Opcode,
+        *, //
+    };
+    use kernel::prelude::*;
+
+    #[test]
+    fn numbers_without_a_meaning_are_errors() {
+        assert_eq!(QpState::try_from(6), Ok(QpState::Err));
+        assert_eq!(QpState::try_from(7), Err(EIO));
+        assert_eq!(QpState::try_from(u32::MAX), Err(EIO));
+        assert_eq!(Mtu::try_from(0), Err(EIO));
+        assert_eq!(WcOpcode::try_from(128), Ok(WcOpcode::Recv));
+        assert_eq!(WcOpcode::try_from(11), Err(EIO));
+        assert_eq!(QpType::try_from(7), Err(EIO));
+    }
+
+    #[test]
+    fn numbers_survive_the_way_there_and_back() {
+        for &opcode in Opcode::ALL {
+            assert_eq!(Opcode::try_from(u32::from(opcode)), Ok(opcode));
+        }
+        for &event in EventType::ALL {
+            assert_eq!(EventType::try_from(u32::from(event)), Ok(event));
+        }
+        assert_eq!(Opcode::ALL.len(), 21);
+    }
+
+    #[test]
+    fn acknowledgements() {
+        assert_eq!(Opcode::QueryPort.ack(), command::ack::QUERY_PORT);
+        assert_eq!(Opcode::CreateQp.ack(), command::ack::CREATE_QP);
+        assert_eq!(Opcode::QuerySrq.ack(), command::ack::QUERY_SRQ);
+        assert_eq!(Opcode::DestroySrq.ack(), command::ack::DESTROY_SRQ);
+    }
+
+    #[test]
+    fn the_guest_introduces_itself() {
+        assert_eq!(GosInfo::LINUX64.into_raw(), 0x46);
+    }
+}
