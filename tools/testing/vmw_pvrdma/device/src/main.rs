@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Command line of the emulated adapter.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::{mpsc, Arc};
+use std::thread;
+
+use anyhow::{bail, Context};
+use clap::{Parser, ValueEnum};
+use pvrdma_device::fabric::Fabric;
+use pvrdma_device::limits::{Config, Roce, MAX_VERSION, MIN_VERSION};
+use pvrdma_device::trace::Trace;
+use pvrdma_device::vfio::{self, Backend};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+/// Emulated VMware paravirtual RDMA adapter for QEMU's vfio-user-pci.
+#[derive(Parser)]
+#[command(version)]
+struct Args {
+    /// Socket of an adapter. Give it once for each adapter; all share one fabric.
+    #[arg(long = "socket", value_name = "PATH", required = true)]
+    sockets: Vec<PathBuf>,
+
+    /// Version of the device interface.
+    #[arg(
+        long,
+        value_name = "VERSION",
+        default_value_t = MAX_VERSION,
+        value_parser = clap::value_parser!(u32).range(i64::from(MIN_VERSION)..=i64::from(MAX_VERSION))
+    )]
+    hw_version: u32,
+
+    /// Type of the addresses [default: v2, or v1 for version 17, which has no other].
+    #[arg(long, value_enum)]
+    roce: Option<RoceArg>,
+
+    /// Write everything that crosses the device's interface to FILE, one JSON object a line.
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum RoceArg {
+    V1,
+    V2,
+}
+
+impl From<RoceArg> for Roce {
+    fn from(arg: RoceArg) -> Self {
+        match arg {
+            RoceArg::V1 => Self::V1,
+            RoceArg::V2 => Self::V2,
+        }
+    }
+}
+
+fn main() {
+    env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("warn")).init();
+    if let Err(error) = run(&Args::parse()) {
+        eprintln!("pvrdma-device: {error:#}");
+        process::exit(2);
+    }
+}
+
+fn run(args: &Args) -> anyhow::Result<()> {
+    let config = Config::new(args.hw_version, args.roce.map(Roce::from))?;
+    let trace = match &args.trace {
+        Some(path) => Trace::create(path).with_context(|| format!("trace {}", path.display()))?,
+        None => Trace::default(),
+    };
+    let count = u32::try_from(args.sockets.len())?;
+    let fabric = Fabric::start(count, config, &trace).context("cannot start the engine")?;
+
+    let mut signals = Signals::new([SIGTERM, SIGINT]).context("cannot handle signals")?;
+    let mut listening = Vec::new();
+    let (failed, failure) = mpsc::channel();
+    for (adapter, path) in (0..).zip(&args.sockets) {
+        remove_stale(path)?;
+        let server = vfio::server(path).with_context(|| format!("socket {}", path.display()))?;
+        listening.push(path.clone());
+        let mut backend = Backend::new(Arc::clone(&fabric), adapter, &trace);
+        let failed = failed.clone();
+        thread::Builder::new()
+            .name(format!("adapter-{adapter}"))
+            .spawn(move || failed.send(backend.serve(&server)))
+            .context("cannot start a thread")?;
+    }
+
+    thread::Builder::new()
+        .name("signals".into())
+        .spawn(move || {
+            if signals.forever().next().is_some() {
+                // The sockets' owners are waiting in them; nothing else is left to do.
+                for path in &listening {
+                    if let Err(error) = fs::remove_file(path) {
+                        log::warn!("{}: {error}", path.display());
+                    }
+                }
+                process::exit(0);
+            }
+        })
+        .context("cannot start a thread")?;
+
+    println!("ready");
+    io::stdout().flush()?;
+    Err(failure.recv()?).context("an adapter cannot go on")
+}
+
+/// Removes a socket that nobody serves any more.
+fn remove_stale(path: &Path) -> anyhow::Result<()> {
+    let Ok(metadata) = fs::symlink_metadata(path) else {
+        return Ok(());
+    };
+    if !metadata.file_type().is_socket() {
+        bail!("{} exists and is not a socket", path.display());
+    }
+    if UnixStream::connect(path).is_ok() {
+        bail!("{} is in use", path.display());
+    }
+    fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))
+}
