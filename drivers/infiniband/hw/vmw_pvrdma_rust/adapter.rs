@@ -68,11 +68,11 @@ use kernel::{
 use zerocopy::FromZeros;
 
 /// BARs of the device. BAR 0 holds the interrupt vectors.
-mod bar {
+pub(crate) mod bar {
     /// The registers.
-    pub(super) const REGS: u32 = 1;
+    pub(crate) const REGS: u32 = 1;
     /// The doorbell pages.
-    pub(super) const UAR: u32 = 2;
+    pub(crate) const UAR: u32 = 2;
 }
 
 /// How often the device is asked to become active, and how long to wait in between.
@@ -223,6 +223,11 @@ impl<'a> Adapter<'a> {
         self.pdev.as_ref()
     }
 
+    /// Returns the PCI device.
+    pub(crate) fn pdev(&self) -> &'a pci::Device<Bound> {
+        self.pdev
+    }
+
     /// Returns the PCI device id.
     pub(crate) fn part_id(&self) -> u32 {
         self.pdev.device_id().into()
@@ -342,6 +347,7 @@ impl<'a> Adapter<'a> {
             .is_some_and(|pdev| {
                 pdev.vendor_id() == pci::Vendor::VMWARE
                     && pdev.device_id() == VMXNET3
+                    && pdev.function() == 0
                     && pdev.same_slot(self.pdev)
             })
     }
