@@ -113,7 +113,7 @@ class Guest:
             command += ["-netdev"]
             command += [f"stream,id=net,server={server},addr.type=unix,addr.path={self._link}"]
         else:
-            command += ["-netdev", "user,id=net,restrict=on"]
+            command += ["-netdev", "user,id=net,restrict=on,ipv6=off"]
         command += ["-device", json.dumps(card)]
         if self._adapter:
             adapter = {

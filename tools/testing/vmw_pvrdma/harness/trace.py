@@ -19,7 +19,7 @@ QP_STATES = ("RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR")
 _IB_QP_STATE = 1
 
 # Fields whose values are chosen anew in each run.
-_CHOSEN = re.compile(r"(^|\.)(qpn|dest_qp_num|rq_psn|sq_psn|lkey|rkey|pdir_dma|start|pfn|qkey)$")
+_CHOSEN = re.compile(r"(^|\.)(qpn|dest_qp_num|rq_psn|sq_psn|lkey|rkey|pdir_dma|start|pfn)$")
 # Commands that any reader of an attribute causes, at any time.
 _QUERIES = ("QUERY_PORT", "QUERY_PKEY")
 # Registers that belong to the exchange of a command.
@@ -43,15 +43,24 @@ def load(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def transitions(events: list[dict]) -> dict[int, list[str]]:
+def transitions(events: list[dict]) -> list[list[str]]:
     """The states that MODIFY_QP asked for, by queue pair in the order of their creation."""
-    result = defaultdict(list)
+    created = []
+    by_handle = {}
     for event in events:
-        if event["event"] == "command" and event["name"] == "MODIFY_QP":
-            fields = event["fields"]
-            if fields["attr_mask"] & _IB_QP_STATE:
-                result[fields["qp_handle"]].append(QP_STATES[fields["attrs"]["qp_state"]])
-    return dict(result)
+        name, fields = event.get("name"), event.get("fields", {})
+        if event["event"] == "answer" and name == "CREATE_QP" and fields:
+            by_handle[_qp_handle(fields)] = []
+            created.append(by_handle[_qp_handle(fields)])
+        elif event["event"] == "command" and name == "MODIFY_QP":
+            if fields["attr_mask"] & _IB_QP_STATE and fields["qp_handle"] in by_handle:
+                by_handle[fields["qp_handle"]].append(QP_STATES[fields["attrs"]["qp_state"]])
+    return created
+
+
+def _qp_handle(answer: dict) -> int:
+    # Before version 20 a queue pair's number is its handle.
+    return answer.get("qp_handle", answer["qpn"])
 
 
 def _flatten(fields: dict, prefix: str = "") -> dict:
@@ -104,10 +113,9 @@ class _Streams:
 
     def _note_new_object(self, command: str, fields: dict) -> None:
         name, kind = _NEW_OBJECT.get(command, (None, None))
-        # Before version 20 a queue pair's number is its handle.
-        handle = fields.get(name, fields.get("qpn"))
-        if kind is None or handle is None:
+        if kind is None or not fields:
             return
+        handle = _qp_handle(fields) if kind == "qp" else fields[name]
         if kind == "ctx":
             self._contexts += 1
             self._owner = f"context {self._contexts}"
@@ -178,11 +186,12 @@ def differences(c: list[dict], rust: list[dict]) -> list[tuple[str, str, str]]:
     c_streams, rust_streams = streams(c), streams(rust)
     result = []
     for name in sorted(c_streams.keys() | rust_streams.keys()):
-        for line in difflib.ndiff(c_streams.get(name, []), rust_streams.get(name, [])):
-            if line.startswith("- "):
-                result.append(("c", name, line[2:]))
-            elif line.startswith("+ "):
-                result.append(("rust", name, line[2:]))
+        left, right = c_streams.get(name, []), rust_streams.get(name, [])
+        matcher = difflib.SequenceMatcher(None, left, right, autojunk=False)
+        for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+            if tag != "equal":
+                result += [("c", name, line) for line in left[i1:i2]]
+                result += [("rust", name, line) for line in right[j1:j2]]
     return result
 
 
@@ -196,7 +205,8 @@ class IntendedDifferences:
     def covers(self, who: str, stream: str, line: str) -> bool:
         """Whether some entry of the list explains this difference."""
         for number, entry in enumerate(self._entries):
-            if entry["only"] == who and re.fullmatch(entry["stream"], stream) and re.fullmatch(entry["line"], line):
+            patterns = ((entry["only"], who), (entry["stream"], stream), (entry["line"], line))
+            if all(re.fullmatch(pattern, text) for pattern, text in patterns):
                 self._used.add(number)
                 return True
         return False

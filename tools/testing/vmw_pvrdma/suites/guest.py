@@ -20,7 +20,7 @@ from pathlib import Path
 
 from harness.adapter import AdapterError
 from harness.guest import GuestError
-from harness.machine import DRIVERS, Machine
+from harness.machine import Machine
 from harness.report import Failed, Skipped
 from paths import REPO
 
@@ -84,7 +84,7 @@ def _run_on_machines(report, suite: str, driver: str, flavour: str, tests: list[
 def run(report, options) -> None:
     tests = [_read(path) for path in sorted(_TESTS.iterdir())]
     flavours = ("base", "debug") if options.all else ("base",)
-    for flavour, driver in itertools.product(flavours, DRIVERS):
+    for flavour, driver in itertools.product(flavours, options.drivers):
         suite = f"guest {driver}" + ("" if flavour == "base" else f" {flavour}")
         chosen = [test for test in tests if driver in test.drivers]
         machine = lambda test: (test.guests, test.adapter)

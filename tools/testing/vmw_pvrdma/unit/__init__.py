@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Unit tests of the harness and of the overlay."""
