@@ -298,11 +298,6 @@ impl Channel {
         self.hinted.notify_all();
     }
 
-    /// Returns how many commands were started, refused, and never answered.
-    pub(crate) fn counts(&self) -> (u64, u64, u64) {
-        (self.commands.get(), self.refused.get(), self.timeouts.get())
-    }
-
     /// Starts the command `opcode`.
     fn start(
         &self,
@@ -319,8 +314,7 @@ impl Channel {
         self.commands.inc();
         regs.request();
         slots.accepted(regs).map_err(|rejection| {
-            self.refused.inc();
-            dev_warn!(dev, "{:?} refused: {:#x}\n", opcode, rejection.value);
+            self.note_refusal(dev, opcode, rejection.value);
             CmdError::Refused(rejection.error)
         })
     }
@@ -343,8 +337,7 @@ impl Channel {
                 return match response.header.err {
                     0 => Ok(response),
                     err => {
-                        self.refused.inc();
-                        dev_warn!(dev, "{:?} failed: {}\n", opcode, err);
+                        self.note_refusal(dev, opcode, err.into());
                         Err(CmdError::Refused(EINVAL))
                     }
                 };
@@ -365,6 +358,25 @@ impl Channel {
                 slots.state = State::Gone;
                 return Err(CmdError::Refused(ENODEV));
             }
+        }
+    }
+
+    /// Counts a refused command and logs it.
+    ///
+    /// Processes can make the device refuse commands as often as they like, so the log gets the
+    /// first, the second, the fourth, the eighth and so on.
+    fn note_refusal(&self, dev: &Device, opcode: Opcode, reason: u32) {
+        self.refused.inc();
+        let count = self.refused.get();
+
+        if count.is_power_of_two() {
+            dev_warn!(
+                dev,
+                "{:?} refused by the device: {:#x} ({} so far)\n",
+                opcode,
+                reason,
+                count
+            );
         }
     }
 

@@ -74,7 +74,7 @@ pub(crate) struct Data<'bound> {
 ///
 /// When dropped, the device is told to be quiet before the handlers go away.
 struct Interrupts<'a> {
-    handlers: KVec<Pin<KBox<Registration<'a, Handler<'a>>>>>,
+    _handlers: KVec<Pin<KBox<Registration<'a, Handler<'a>>>>>,
     adapter: Arc<Adapter<'a>>,
 }
 
@@ -103,7 +103,7 @@ impl<'a> Interrupts<'a> {
         }
 
         Ok(Self {
-            handlers,
+            _handlers: handlers,
             adapter: adapter.clone(),
         })
     }

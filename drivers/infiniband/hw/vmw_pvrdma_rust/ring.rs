@@ -169,11 +169,6 @@ impl<'a> Ring<'a> {
         Self { indexes, slots }
     }
 
-    /// Returns the number of slots.
-    pub(crate) fn slots(&self) -> Slots {
-        self.slots
-    }
-
     /// Reads both indexes, each once.
     fn read(&self) -> wire::Ring {
         wire::Ring {
