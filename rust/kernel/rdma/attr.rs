@@ -28,7 +28,10 @@ use crate::{
 /// Corresponds to the C `struct ib_device_attr`; what a driver leaves at its default is reported as
 /// zero, that is as not supported.
 #[derive(Clone, Copy)]
-#[expect(missing_docs, reason = "the names are those of the InfiniBand specification")]
+#[expect(
+    missing_docs,
+    reason = "the names are those of the InfiniBand specification"
+)]
 pub struct DeviceAttr {
     pub fw_ver: u64,
     pub sys_image_guid: Guid,
@@ -138,7 +141,10 @@ impl DeviceAttr {
 ///
 /// Corresponds to the C `struct ib_port_attr`.
 #[derive(Clone, Copy)]
-#[expect(missing_docs, reason = "the names are those of the InfiniBand specification")]
+#[expect(
+    missing_docs,
+    reason = "the names are those of the InfiniBand specification"
+)]
 pub struct PortAttr {
     pub state: PortState,
     pub phys_state: PortPhysState,

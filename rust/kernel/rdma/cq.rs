@@ -64,11 +64,7 @@ pub trait CompletionQueue: Sized + Send + Sync + 'static {
     ///
     /// Must not sleep; may be called in any context and from several CPUs at once. Completions
     /// that were handed out are delivered even if an error is returned.
-    fn poll(
-        ctx: &Ctx<'_, Self::Driver>,
-        this: &Cq<Self::Driver>,
-        out: &mut WcSlots<'_>,
-    ) -> Result;
+    fn poll(ctx: &Ctx<'_, Self::Driver>, this: &Cq<Self::Driver>, out: &mut WcSlots<'_>) -> Result;
 
     /// Arms the queue for one notification.
     ///

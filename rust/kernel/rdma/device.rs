@@ -135,7 +135,7 @@ impl<D: Driver> Device<D> {
     /// - The caller must be a callback of the device, which cannot run before the registration data
     ///   were set nor after `ib_unregister_device()` returned.
     #[inline]
-    pub(super) unsafe fn with_ctx<R>(
+    pub(super) unsafe fn with<R>(
         ptr: *mut bindings::ib_device,
         f: impl for<'a> FnOnce(&Ctx<'a, D>) -> R,
     ) -> R {

@@ -18,14 +18,14 @@ macro_rules! c_enum {
     (
         $(#[$meta:meta])*
         pub enum $name:ident {
-            $( $(#[$variant_meta:meta])* $variant:ident = $value:ident, )+
+            $( $(#[$variant_meta:meta])* $variant:ident = $value:expr, )+
         }
     ) => {
         $(#[$meta])*
         #[repr(u32)]
         #[derive(Clone, Copy, Debug, Eq, PartialEq)]
         pub enum $name {
-            $( $(#[$variant_meta])* $variant = bindings::$value, )+
+            $( $(#[$variant_meta])* $variant = $value, )+
         }
 
         impl TryFrom<u32> for $name {
@@ -34,7 +34,8 @@ macro_rules! c_enum {
             #[inline]
             fn try_from(value: u32) -> Result<Self> {
                 match value {
-                    $( bindings::$value => Ok(Self::$variant), )+
+                    // CAST: The enumeration is `repr(u32)`.
+                    $( value if value == Self::$variant as u32 => Ok(Self::$variant), )+
                     _ => Err(EINVAL),
                 }
             }
@@ -54,19 +55,19 @@ c_enum! {
     /// State of a queue pair.
     pub enum QpState {
         /// Just created; no work is accepted.
-        Reset = ib_qp_state_IB_QPS_RESET,
+        Reset = bindings::ib_qp_state_IB_QPS_RESET,
         /// Receive requests may be posted.
-        Init = ib_qp_state_IB_QPS_INIT,
+        Init = bindings::ib_qp_state_IB_QPS_INIT,
         /// Ready to receive.
-        Rtr = ib_qp_state_IB_QPS_RTR,
+        Rtr = bindings::ib_qp_state_IB_QPS_RTR,
         /// Ready to send.
-        Rts = ib_qp_state_IB_QPS_RTS,
+        Rts = bindings::ib_qp_state_IB_QPS_RTS,
         /// Send queue drained.
-        Sqd = ib_qp_state_IB_QPS_SQD,
+        Sqd = bindings::ib_qp_state_IB_QPS_SQD,
         /// Send queue error.
-        Sqe = ib_qp_state_IB_QPS_SQE,
+        Sqe = bindings::ib_qp_state_IB_QPS_SQE,
         /// Error; outstanding work is flushed.
-        Err = ib_qp_state_IB_QPS_ERR,
+        Err = bindings::ib_qp_state_IB_QPS_ERR,
     }
 }
 
@@ -77,13 +78,13 @@ c_enum! {
     /// `EOPNOTSUPP` before the driver is asked.
     pub enum QpType {
         /// The special queue pair of the general services interface.
-        Gsi = ib_qp_type_IB_QPT_GSI,
+        Gsi = bindings::ib_qp_type_IB_QPT_GSI,
         /// Reliable connection.
-        Rc = ib_qp_type_IB_QPT_RC,
+        Rc = bindings::ib_qp_type_IB_QPT_RC,
         /// Unreliable connection.
-        Uc = ib_qp_type_IB_QPT_UC,
+        Uc = bindings::ib_qp_type_IB_QPT_UC,
         /// Unreliable datagram.
-        Ud = ib_qp_type_IB_QPT_UD,
+        Ud = bindings::ib_qp_type_IB_QPT_UD,
     }
 }
 
@@ -91,15 +92,15 @@ c_enum! {
     /// Path maximum transfer unit.
     pub enum Mtu {
         /// 256 bytes.
-        B256 = ib_mtu_IB_MTU_256,
+        B256 = bindings::ib_mtu_IB_MTU_256,
         /// 512 bytes.
-        B512 = ib_mtu_IB_MTU_512,
+        B512 = bindings::ib_mtu_IB_MTU_512,
         /// 1024 bytes.
-        B1024 = ib_mtu_IB_MTU_1024,
+        B1024 = bindings::ib_mtu_IB_MTU_1024,
         /// 2048 bytes.
-        B2048 = ib_mtu_IB_MTU_2048,
+        B2048 = bindings::ib_mtu_IB_MTU_2048,
         /// 4096 bytes.
-        B4096 = ib_mtu_IB_MTU_4096,
+        B4096 = bindings::ib_mtu_IB_MTU_4096,
     }
 }
 
@@ -107,11 +108,11 @@ c_enum! {
     /// Path migration state of a queue pair.
     pub enum MigState {
         /// The alternate path is in use.
-        Migrated = ib_mig_state_IB_MIG_MIGRATED,
+        Migrated = bindings::ib_mig_state_IB_MIG_MIGRATED,
         /// A new alternate path is about to be armed.
-        Rearm = ib_mig_state_IB_MIG_REARM,
+        Rearm = bindings::ib_mig_state_IB_MIG_REARM,
         /// The alternate path is armed.
-        Armed = ib_mig_state_IB_MIG_ARMED,
+        Armed = bindings::ib_mig_state_IB_MIG_ARMED,
     }
 }
 
@@ -119,17 +120,17 @@ c_enum! {
     /// Logical state of a port.
     pub enum PortState {
         /// No change.
-        Nop = ib_port_state_IB_PORT_NOP,
+        Nop = bindings::ib_port_state_IB_PORT_NOP,
         /// No link.
-        Down = ib_port_state_IB_PORT_DOWN,
+        Down = bindings::ib_port_state_IB_PORT_DOWN,
         /// Link trained, not configured yet.
-        Init = ib_port_state_IB_PORT_INIT,
+        Init = bindings::ib_port_state_IB_PORT_INIT,
         /// Configured.
-        Armed = ib_port_state_IB_PORT_ARMED,
+        Armed = bindings::ib_port_state_IB_PORT_ARMED,
         /// Ready for traffic.
-        Active = ib_port_state_IB_PORT_ACTIVE,
+        Active = bindings::ib_port_state_IB_PORT_ACTIVE,
         /// Active, link errors being repaired.
-        ActiveDefer = ib_port_state_IB_PORT_ACTIVE_DEFER,
+        ActiveDefer = bindings::ib_port_state_IB_PORT_ACTIVE_DEFER,
     }
 }
 
@@ -137,19 +138,19 @@ c_enum! {
     /// Physical state of a port.
     pub enum PortPhysState {
         /// Asleep.
-        Sleep = ib_port_phys_state_IB_PORT_PHYS_STATE_SLEEP,
+        Sleep = bindings::ib_port_phys_state_IB_PORT_PHYS_STATE_SLEEP,
         /// Looking for a peer.
-        Polling = ib_port_phys_state_IB_PORT_PHYS_STATE_POLLING,
+        Polling = bindings::ib_port_phys_state_IB_PORT_PHYS_STATE_POLLING,
         /// Switched off.
-        Disabled = ib_port_phys_state_IB_PORT_PHYS_STATE_DISABLED,
+        Disabled = bindings::ib_port_phys_state_IB_PORT_PHYS_STATE_DISABLED,
         /// Training the link.
-        Training = ib_port_phys_state_IB_PORT_PHYS_STATE_PORT_CONFIGURATION_TRAINING,
+        Training = bindings::ib_port_phys_state_IB_PORT_PHYS_STATE_PORT_CONFIGURATION_TRAINING,
         /// Link up.
-        LinkUp = ib_port_phys_state_IB_PORT_PHYS_STATE_LINK_UP,
+        LinkUp = bindings::ib_port_phys_state_IB_PORT_PHYS_STATE_LINK_UP,
         /// Recovering from an error.
-        ErrorRecovery = ib_port_phys_state_IB_PORT_PHYS_STATE_LINK_ERROR_RECOVERY,
+        ErrorRecovery = bindings::ib_port_phys_state_IB_PORT_PHYS_STATE_LINK_ERROR_RECOVERY,
         /// Under test.
-        PhyTest = ib_port_phys_state_IB_PORT_PHYS_STATE_PHY_TEST,
+        PhyTest = bindings::ib_port_phys_state_IB_PORT_PHYS_STATE_PHY_TEST,
     }
 }
 
@@ -157,15 +158,15 @@ c_enum! {
     /// Number of lanes of a link.
     pub enum LinkWidth {
         /// One lane.
-        X1 = ib_port_width_IB_WIDTH_1X,
+        X1 = bindings::ib_port_width_IB_WIDTH_1X,
         /// Two lanes.
-        X2 = ib_port_width_IB_WIDTH_2X,
+        X2 = bindings::ib_port_width_IB_WIDTH_2X,
         /// Four lanes.
-        X4 = ib_port_width_IB_WIDTH_4X,
+        X4 = bindings::ib_port_width_IB_WIDTH_4X,
         /// Eight lanes.
-        X8 = ib_port_width_IB_WIDTH_8X,
+        X8 = bindings::ib_port_width_IB_WIDTH_8X,
         /// Twelve lanes.
-        X12 = ib_port_width_IB_WIDTH_12X,
+        X12 = bindings::ib_port_width_IB_WIDTH_12X,
     }
 }
 
@@ -173,23 +174,23 @@ c_enum! {
     /// Speed of one lane of a link.
     pub enum LinkSpeed {
         /// 2.5 Gb/s.
-        Sdr = ib_port_speed_IB_SPEED_SDR,
+        Sdr = bindings::ib_port_speed_IB_SPEED_SDR,
         /// 5 Gb/s.
-        Ddr = ib_port_speed_IB_SPEED_DDR,
+        Ddr = bindings::ib_port_speed_IB_SPEED_DDR,
         /// 10 Gb/s.
-        Qdr = ib_port_speed_IB_SPEED_QDR,
+        Qdr = bindings::ib_port_speed_IB_SPEED_QDR,
         /// 10.3125 Gb/s.
-        Fdr10 = ib_port_speed_IB_SPEED_FDR10,
+        Fdr10 = bindings::ib_port_speed_IB_SPEED_FDR10,
         /// 14.0625 Gb/s.
-        Fdr = ib_port_speed_IB_SPEED_FDR,
+        Fdr = bindings::ib_port_speed_IB_SPEED_FDR,
         /// 25 Gb/s.
-        Edr = ib_port_speed_IB_SPEED_EDR,
+        Edr = bindings::ib_port_speed_IB_SPEED_EDR,
         /// 50 Gb/s.
-        Hdr = ib_port_speed_IB_SPEED_HDR,
+        Hdr = bindings::ib_port_speed_IB_SPEED_HDR,
         /// 100 Gb/s.
-        Ndr = ib_port_speed_IB_SPEED_NDR,
+        Ndr = bindings::ib_port_speed_IB_SPEED_NDR,
         /// 200 Gb/s.
-        Xdr = ib_port_speed_IB_SPEED_XDR,
+        Xdr = bindings::ib_port_speed_IB_SPEED_XDR,
     }
 }
 
@@ -197,9 +198,9 @@ c_enum! {
     /// Link layer of a port.
     pub enum LinkLayer {
         /// InfiniBand.
-        InfiniBand = rdma_link_layer_IB_LINK_LAYER_INFINIBAND,
+        InfiniBand = bindings::rdma_link_layer::IB_LINK_LAYER_INFINIBAND.0,
         /// Ethernet, that is RoCE.
-        Ethernet = rdma_link_layer_IB_LINK_LAYER_ETHERNET,
+        Ethernet = bindings::rdma_link_layer::IB_LINK_LAYER_ETHERNET.0,
     }
 }
 
@@ -207,11 +208,11 @@ c_enum! {
     /// Type of a GID table entry.
     pub enum GidType {
         /// InfiniBand.
-        InfiniBand = ib_gid_type_IB_GID_TYPE_IB,
+        InfiniBand = bindings::ib_gid_type_IB_GID_TYPE_IB,
         /// RoCE v1.
-        RoceV1 = ib_gid_type_IB_GID_TYPE_ROCE,
+        RoceV1 = bindings::ib_gid_type_IB_GID_TYPE_ROCE,
         /// RoCE v2, over UDP.
-        RoceV2 = ib_gid_type_IB_GID_TYPE_ROCE_UDP_ENCAP,
+        RoceV2 = bindings::ib_gid_type_IB_GID_TYPE_ROCE_UDP_ENCAP,
     }
 }
 
@@ -221,9 +222,9 @@ c_enum! {
     /// Other types are refused with `EOPNOTSUPP` before the driver is asked.
     pub enum MrType {
         /// Fast registration of a page list.
-        MemReg = ib_mr_type_IB_MR_TYPE_MEM_REG,
+        MemReg = bindings::ib_mr_type::IB_MR_TYPE_MEM_REG.0,
         /// Fast registration of a scatter list with gaps.
-        SgGaps = ib_mr_type_IB_MR_TYPE_SG_GAPS,
+        SgGaps = bindings::ib_mr_type::IB_MR_TYPE_SG_GAPS.0,
     }
 }
 
@@ -231,11 +232,11 @@ c_enum! {
     /// Guarantee of atomic operations.
     pub enum AtomicCap {
         /// Not supported.
-        None = ib_atomic_cap_IB_ATOMIC_NONE,
+        None = bindings::ib_atomic_cap_IB_ATOMIC_NONE,
         /// Atomic with respect to this adapter.
-        Hca = ib_atomic_cap_IB_ATOMIC_HCA,
+        Hca = bindings::ib_atomic_cap_IB_ATOMIC_HCA,
         /// Atomic with respect to everything.
-        Global = ib_atomic_cap_IB_ATOMIC_GLOB,
+        Global = bindings::ib_atomic_cap_IB_ATOMIC_GLOB,
     }
 }
 
@@ -243,11 +244,11 @@ c_enum! {
     /// Kind of a shared receive queue.
     pub enum SrqType {
         /// A plain one.
-        Basic = ib_srq_type_IB_SRQT_BASIC,
+        Basic = bindings::ib_srq_type_IB_SRQT_BASIC,
         /// For extended reliable connections.
-        Xrc = ib_srq_type_IB_SRQT_XRC,
+        Xrc = bindings::ib_srq_type_IB_SRQT_XRC,
         /// With tag matching.
-        TagMatching = ib_srq_type_IB_SRQT_TM,
+        TagMatching = bindings::ib_srq_type_IB_SRQT_TM,
     }
 }
 
@@ -255,49 +256,49 @@ c_enum! {
     /// Status of a work completion.
     pub enum WcStatus {
         /// Done.
-        Success = ib_wc_status_IB_WC_SUCCESS,
+        Success = bindings::ib_wc_status_IB_WC_SUCCESS,
         /// Local length error.
-        LocLenErr = ib_wc_status_IB_WC_LOC_LEN_ERR,
+        LocLenErr = bindings::ib_wc_status_IB_WC_LOC_LEN_ERR,
         /// Local queue pair operation error.
-        LocQpOpErr = ib_wc_status_IB_WC_LOC_QP_OP_ERR,
+        LocQpOpErr = bindings::ib_wc_status_IB_WC_LOC_QP_OP_ERR,
         /// Local end-to-end context operation error.
-        LocEecOpErr = ib_wc_status_IB_WC_LOC_EEC_OP_ERR,
+        LocEecOpErr = bindings::ib_wc_status_IB_WC_LOC_EEC_OP_ERR,
         /// Local protection error.
-        LocProtErr = ib_wc_status_IB_WC_LOC_PROT_ERR,
+        LocProtErr = bindings::ib_wc_status_IB_WC_LOC_PROT_ERR,
         /// Flushed, the queue pair is in the error state.
-        WrFlushErr = ib_wc_status_IB_WC_WR_FLUSH_ERR,
+        WrFlushErr = bindings::ib_wc_status_IB_WC_WR_FLUSH_ERR,
         /// Memory window bind error.
-        MwBindErr = ib_wc_status_IB_WC_MW_BIND_ERR,
+        MwBindErr = bindings::ib_wc_status_IB_WC_MW_BIND_ERR,
         /// Unexpected response.
-        BadRespErr = ib_wc_status_IB_WC_BAD_RESP_ERR,
+        BadRespErr = bindings::ib_wc_status_IB_WC_BAD_RESP_ERR,
         /// Local access error.
-        LocAccessErr = ib_wc_status_IB_WC_LOC_ACCESS_ERR,
+        LocAccessErr = bindings::ib_wc_status_IB_WC_LOC_ACCESS_ERR,
         /// The peer found the request invalid.
-        RemInvReqErr = ib_wc_status_IB_WC_REM_INV_REQ_ERR,
+        RemInvReqErr = bindings::ib_wc_status_IB_WC_REM_INV_REQ_ERR,
         /// The peer refused the access.
-        RemAccessErr = ib_wc_status_IB_WC_REM_ACCESS_ERR,
+        RemAccessErr = bindings::ib_wc_status_IB_WC_REM_ACCESS_ERR,
         /// The peer could not complete the operation.
-        RemOpErr = ib_wc_status_IB_WC_REM_OP_ERR,
+        RemOpErr = bindings::ib_wc_status_IB_WC_REM_OP_ERR,
         /// Transport retries exhausted.
-        RetryExcErr = ib_wc_status_IB_WC_RETRY_EXC_ERR,
+        RetryExcErr = bindings::ib_wc_status_IB_WC_RETRY_EXC_ERR,
         /// Receiver-not-ready retries exhausted.
-        RnrRetryExcErr = ib_wc_status_IB_WC_RNR_RETRY_EXC_ERR,
+        RnrRetryExcErr = bindings::ib_wc_status_IB_WC_RNR_RETRY_EXC_ERR,
         /// Local reliable datagram domain violation.
-        LocRddViolErr = ib_wc_status_IB_WC_LOC_RDD_VIOL_ERR,
+        LocRddViolErr = bindings::ib_wc_status_IB_WC_LOC_RDD_VIOL_ERR,
         /// The peer found the reliable datagram request invalid.
-        RemInvRdReqErr = ib_wc_status_IB_WC_REM_INV_RD_REQ_ERR,
+        RemInvRdReqErr = bindings::ib_wc_status_IB_WC_REM_INV_RD_REQ_ERR,
         /// The peer aborted the operation.
-        RemAbortErr = ib_wc_status_IB_WC_REM_ABORT_ERR,
+        RemAbortErr = bindings::ib_wc_status_IB_WC_REM_ABORT_ERR,
         /// Invalid end-to-end context number.
-        InvEecnErr = ib_wc_status_IB_WC_INV_EECN_ERR,
+        InvEecnErr = bindings::ib_wc_status_IB_WC_INV_EECN_ERR,
         /// Invalid end-to-end context state.
-        InvEecStateErr = ib_wc_status_IB_WC_INV_EEC_STATE_ERR,
+        InvEecStateErr = bindings::ib_wc_status_IB_WC_INV_EEC_STATE_ERR,
         /// Fatal error.
-        FatalErr = ib_wc_status_IB_WC_FATAL_ERR,
+        FatalErr = bindings::ib_wc_status_IB_WC_FATAL_ERR,
         /// No response in time.
-        RespTimeoutErr = ib_wc_status_IB_WC_RESP_TIMEOUT_ERR,
+        RespTimeoutErr = bindings::ib_wc_status_IB_WC_RESP_TIMEOUT_ERR,
         /// Any other error.
-        GeneralErr = ib_wc_status_IB_WC_GENERAL_ERR,
+        GeneralErr = bindings::ib_wc_status_IB_WC_GENERAL_ERR,
     }
 }
 
@@ -305,31 +306,31 @@ c_enum! {
     /// Operation that a work completion reports.
     pub enum WcOpcode {
         /// Send.
-        Send = ib_wc_opcode_IB_WC_SEND,
+        Send = bindings::ib_wc_opcode_IB_WC_SEND,
         /// RDMA write.
-        RdmaWrite = ib_wc_opcode_IB_WC_RDMA_WRITE,
+        RdmaWrite = bindings::ib_wc_opcode_IB_WC_RDMA_WRITE,
         /// RDMA read.
-        RdmaRead = ib_wc_opcode_IB_WC_RDMA_READ,
+        RdmaRead = bindings::ib_wc_opcode_IB_WC_RDMA_READ,
         /// Atomic compare and swap.
-        CompSwap = ib_wc_opcode_IB_WC_COMP_SWAP,
+        CompSwap = bindings::ib_wc_opcode_IB_WC_COMP_SWAP,
         /// Atomic fetch and add.
-        FetchAdd = ib_wc_opcode_IB_WC_FETCH_ADD,
+        FetchAdd = bindings::ib_wc_opcode_IB_WC_FETCH_ADD,
         /// Memory window bind.
-        BindMw = ib_wc_opcode_IB_WC_BIND_MW,
+        BindMw = bindings::ib_wc_opcode_IB_WC_BIND_MW,
         /// Local invalidate.
-        LocalInv = ib_wc_opcode_IB_WC_LOCAL_INV,
+        LocalInv = bindings::ib_wc_opcode_IB_WC_LOCAL_INV,
         /// Large send offload.
-        Lso = ib_wc_opcode_IB_WC_LSO,
+        Lso = bindings::ib_wc_opcode_IB_WC_LSO,
         /// Fast registration.
-        RegMr = ib_wc_opcode_IB_WC_REG_MR,
+        RegMr = bindings::ib_wc_opcode_IB_WC_REG_MR,
         /// Atomic masked compare and swap.
-        MaskedCompSwap = ib_wc_opcode_IB_WC_MASKED_COMP_SWAP,
+        MaskedCompSwap = bindings::ib_wc_opcode_IB_WC_MASKED_COMP_SWAP,
         /// Atomic masked fetch and add.
-        MaskedFetchAdd = ib_wc_opcode_IB_WC_MASKED_FETCH_ADD,
+        MaskedFetchAdd = bindings::ib_wc_opcode_IB_WC_MASKED_FETCH_ADD,
         /// Receive.
-        Recv = ib_wc_opcode_IB_WC_RECV,
+        Recv = bindings::ib_wc_opcode_IB_WC_RECV,
         /// Receive of an RDMA write with immediate data.
-        RecvRdmaWithImm = ib_wc_opcode_IB_WC_RECV_RDMA_WITH_IMM,
+        RecvRdmaWithImm = bindings::ib_wc_opcode_IB_WC_RECV_RDMA_WITH_IMM,
     }
 }
 
@@ -337,13 +338,13 @@ c_enum! {
     /// Kind of the network header in front of a received datagram.
     pub enum NetworkType {
         /// InfiniBand.
-        InfiniBand = rdma_network_type_RDMA_NETWORK_IB,
+        InfiniBand = bindings::rdma_network_type_RDMA_NETWORK_IB,
         /// RoCE v1.
-        RoceV1 = rdma_network_type_RDMA_NETWORK_ROCE_V1,
+        RoceV1 = bindings::rdma_network_type_RDMA_NETWORK_ROCE_V1,
         /// IPv4.
-        Ipv4 = rdma_network_type_RDMA_NETWORK_IPV4,
+        Ipv4 = bindings::rdma_network_type_RDMA_NETWORK_IPV4,
         /// IPv6.
-        Ipv6 = rdma_network_type_RDMA_NETWORK_IPV6,
+        Ipv6 = bindings::rdma_network_type_RDMA_NETWORK_IPV6,
     }
 }
 
@@ -351,6 +352,6 @@ c_enum! {
     /// Identity of a driver in the user-space ABI.
     pub enum DriverId {
         /// VMware paravirtual RDMA.
-        VmwPvrdma = rdma_driver_id_RDMA_DRIVER_VMW_PVRDMA,
+        VmwPvrdma = bindings::rdma_driver_id_RDMA_DRIVER_VMW_PVRDMA,
     }
 }

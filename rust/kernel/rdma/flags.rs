@@ -14,7 +14,7 @@ macro_rules! c_flags {
     (
         $(#[$meta:meta])*
         pub struct $name:ident($repr:ty) {
-            $( $(#[$flag_meta:meta])* $flag:ident = $value:ident, )+
+            $( $(#[$flag_meta:meta])* $flag:ident = $value:expr, )+
         }
     ) => {
         $(#[$meta])*
@@ -26,7 +26,7 @@ macro_rules! c_flags {
             $(
                 $(#[$flag_meta])*
                 // CAST: The constants are small enough for the flag word.
-                pub const $flag: Self = Self(bindings::$value as $repr);
+                pub const $flag: Self = Self($value as $repr);
             )+
 
             /// No flag.
@@ -106,52 +106,52 @@ c_flags! {
     /// Attributes of a queue pair that a call is about.
     pub struct QpAttrMask(u32) {
         /// State to move to.
-        STATE = ib_qp_attr_mask_IB_QP_STATE,
+        STATE = bindings::ib_qp_attr_mask_IB_QP_STATE,
         /// State that the caller believes the queue pair to be in.
-        CUR_STATE = ib_qp_attr_mask_IB_QP_CUR_STATE,
+        CUR_STATE = bindings::ib_qp_attr_mask_IB_QP_CUR_STATE,
         /// Wish for an event when the send queue is drained.
-        EN_SQD_ASYNC_NOTIFY = ib_qp_attr_mask_IB_QP_EN_SQD_ASYNC_NOTIFY,
+        EN_SQD_ASYNC_NOTIFY = bindings::ib_qp_attr_mask_IB_QP_EN_SQD_ASYNC_NOTIFY,
         /// Remote operations allowed.
-        ACCESS_FLAGS = ib_qp_attr_mask_IB_QP_ACCESS_FLAGS,
+        ACCESS_FLAGS = bindings::ib_qp_attr_mask_IB_QP_ACCESS_FLAGS,
         /// Index into the P_Key table.
-        PKEY_INDEX = ib_qp_attr_mask_IB_QP_PKEY_INDEX,
+        PKEY_INDEX = bindings::ib_qp_attr_mask_IB_QP_PKEY_INDEX,
         /// Primary port.
-        PORT = ib_qp_attr_mask_IB_QP_PORT,
+        PORT = bindings::ib_qp_attr_mask_IB_QP_PORT,
         /// Q_Key.
-        QKEY = ib_qp_attr_mask_IB_QP_QKEY,
+        QKEY = bindings::ib_qp_attr_mask_IB_QP_QKEY,
         /// Primary path.
-        AV = ib_qp_attr_mask_IB_QP_AV,
+        AV = bindings::ib_qp_attr_mask_IB_QP_AV,
         /// Path MTU.
-        PATH_MTU = ib_qp_attr_mask_IB_QP_PATH_MTU,
+        PATH_MTU = bindings::ib_qp_attr_mask_IB_QP_PATH_MTU,
         /// Local acknowledge timeout.
-        TIMEOUT = ib_qp_attr_mask_IB_QP_TIMEOUT,
+        TIMEOUT = bindings::ib_qp_attr_mask_IB_QP_TIMEOUT,
         /// Retry count.
-        RETRY_CNT = ib_qp_attr_mask_IB_QP_RETRY_CNT,
+        RETRY_CNT = bindings::ib_qp_attr_mask_IB_QP_RETRY_CNT,
         /// Receiver-not-ready retry count.
-        RNR_RETRY = ib_qp_attr_mask_IB_QP_RNR_RETRY,
+        RNR_RETRY = bindings::ib_qp_attr_mask_IB_QP_RNR_RETRY,
         /// Packet sequence number expected by the receive queue.
-        RQ_PSN = ib_qp_attr_mask_IB_QP_RQ_PSN,
+        RQ_PSN = bindings::ib_qp_attr_mask_IB_QP_RQ_PSN,
         /// Outstanding reads and atomics as initiator.
-        MAX_QP_RD_ATOMIC = ib_qp_attr_mask_IB_QP_MAX_QP_RD_ATOMIC,
+        MAX_QP_RD_ATOMIC = bindings::ib_qp_attr_mask_IB_QP_MAX_QP_RD_ATOMIC,
         /// Alternate path.
-        ALT_PATH = ib_qp_attr_mask_IB_QP_ALT_PATH,
+        ALT_PATH = bindings::ib_qp_attr_mask_IB_QP_ALT_PATH,
         /// Receiver-not-ready timer sent to the peer.
-        MIN_RNR_TIMER = ib_qp_attr_mask_IB_QP_MIN_RNR_TIMER,
+        MIN_RNR_TIMER = bindings::ib_qp_attr_mask_IB_QP_MIN_RNR_TIMER,
         /// First packet sequence number of the send queue.
-        SQ_PSN = ib_qp_attr_mask_IB_QP_SQ_PSN,
+        SQ_PSN = bindings::ib_qp_attr_mask_IB_QP_SQ_PSN,
         /// Outstanding reads and atomics as responder.
-        MAX_DEST_RD_ATOMIC = ib_qp_attr_mask_IB_QP_MAX_DEST_RD_ATOMIC,
+        MAX_DEST_RD_ATOMIC = bindings::ib_qp_attr_mask_IB_QP_MAX_DEST_RD_ATOMIC,
         /// Path migration state.
-        PATH_MIG_STATE = ib_qp_attr_mask_IB_QP_PATH_MIG_STATE,
+        PATH_MIG_STATE = bindings::ib_qp_attr_mask_IB_QP_PATH_MIG_STATE,
         /// Capacity of the queues.
-        CAP = ib_qp_attr_mask_IB_QP_CAP,
+        CAP = bindings::ib_qp_attr_mask_IB_QP_CAP,
         /// Queue pair number of the peer.
-        DEST_QPN = ib_qp_attr_mask_IB_QP_DEST_QPN,
+        DEST_QPN = bindings::ib_qp_attr_mask_IB_QP_DEST_QPN,
         /// Packet pacing.
-        RATE_LIMIT = ib_qp_attr_mask_IB_QP_RATE_LIMIT,
+        RATE_LIMIT = bindings::ib_qp_attr_mask_IB_QP_RATE_LIMIT,
         /// All attributes of the InfiniBand specification; a driver refuses others unless it
         /// knows them.
-        STANDARD_BITS = ib_qp_attr_mask_IB_QP_ATTR_STANDARD_BITS,
+        STANDARD_BITS = bindings::ib_qp_attr_mask_IB_QP_ATTR_STANDARD_BITS,
     }
 }
 
@@ -159,27 +159,27 @@ c_flags! {
     /// Operations allowed on a memory region or through a queue pair.
     pub struct AccessFlags(u32) {
         /// The adapter may write on behalf of local work.
-        LOCAL_WRITE = ib_access_flags_IB_ACCESS_LOCAL_WRITE,
+        LOCAL_WRITE = bindings::ib_access_flags_IB_ACCESS_LOCAL_WRITE,
         /// Peers may write.
-        REMOTE_WRITE = ib_access_flags_IB_ACCESS_REMOTE_WRITE,
+        REMOTE_WRITE = bindings::ib_access_flags_IB_ACCESS_REMOTE_WRITE,
         /// Peers may read.
-        REMOTE_READ = ib_access_flags_IB_ACCESS_REMOTE_READ,
+        REMOTE_READ = bindings::ib_access_flags_IB_ACCESS_REMOTE_READ,
         /// Peers may do atomic operations.
-        REMOTE_ATOMIC = ib_access_flags_IB_ACCESS_REMOTE_ATOMIC,
+        REMOTE_ATOMIC = bindings::ib_access_flags_IB_ACCESS_REMOTE_ATOMIC,
         /// Memory windows may be bound.
-        MW_BIND = ib_access_flags_IB_ACCESS_MW_BIND,
+        MW_BIND = bindings::ib_access_flags_IB_ACCESS_MW_BIND,
         /// Addresses start at zero.
-        ZERO_BASED = ib_access_flags_IB_ZERO_BASED,
+        ZERO_BASED = bindings::ib_access_flags_IB_ZERO_BASED,
         /// Pages are made present on demand.
-        ON_DEMAND = ib_access_flags_IB_ACCESS_ON_DEMAND,
+        ON_DEMAND = bindings::ib_access_flags_IB_ACCESS_ON_DEMAND,
         /// Memory is backed by huge pages.
-        HUGETLB = ib_access_flags_IB_ACCESS_HUGETLB,
+        HUGETLB = bindings::ib_access_flags_IB_ACCESS_HUGETLB,
         /// PCI relaxed ordering may be used.
-        RELAXED_ORDERING = ib_access_flags_IB_ACCESS_RELAXED_ORDERING,
+        RELAXED_ORDERING = bindings::ib_access_flags_IB_ACCESS_RELAXED_ORDERING,
         /// Flags that a driver may ignore.
-        OPTIONAL = ib_access_flags_IB_ACCESS_OPTIONAL,
+        OPTIONAL = bindings::ib_access_flags_IB_ACCESS_OPTIONAL,
         /// All flags that user space may pass.
-        SUPPORTED = ib_access_flags_IB_ACCESS_SUPPORTED,
+        SUPPORTED = bindings::ib_access_flags_IB_ACCESS_SUPPORTED,
     }
 }
 
@@ -187,9 +187,9 @@ c_flags! {
     /// Attributes of a shared receive queue that a call is about.
     pub struct SrqAttrMask(u32) {
         /// Number of requests; changing it resizes the queue.
-        MAX_WR = ib_srq_attr_mask_IB_SRQ_MAX_WR,
+        MAX_WR = bindings::ib_srq_attr_mask::IB_SRQ_MAX_WR.0,
         /// Fill level at which an event is raised.
-        LIMIT = ib_srq_attr_mask_IB_SRQ_LIMIT,
+        LIMIT = bindings::ib_srq_attr_mask::IB_SRQ_LIMIT.0,
     }
 }
 
@@ -197,15 +197,15 @@ c_flags! {
     /// Flags of a send request.
     pub struct SendFlags(u32) {
         /// Wait for earlier reads and atomics.
-        FENCE = ib_send_flags_IB_SEND_FENCE,
+        FENCE = bindings::ib_send_flags_IB_SEND_FENCE,
         /// Report success in the completion queue.
-        SIGNALED = ib_send_flags_IB_SEND_SIGNALED,
+        SIGNALED = bindings::ib_send_flags_IB_SEND_SIGNALED,
         /// Raise a solicited event at the peer.
-        SOLICITED = ib_send_flags_IB_SEND_SOLICITED,
+        SOLICITED = bindings::ib_send_flags_IB_SEND_SOLICITED,
         /// Take the data at once; keys are not used.
-        INLINE = ib_send_flags_IB_SEND_INLINE,
+        INLINE = bindings::ib_send_flags_IB_SEND_INLINE,
         /// Compute the IP checksum.
-        IP_CSUM = ib_send_flags_IB_SEND_IP_CSUM,
+        IP_CSUM = bindings::ib_send_flags_IB_SEND_IP_CSUM,
     }
 }
 
@@ -213,11 +213,11 @@ c_flags! {
     /// Changes of a port.
     pub struct PortModifyMask(u32) {
         /// Shut the port down.
-        SHUTDOWN = ib_port_modify_flags_IB_PORT_SHUTDOWN,
+        SHUTDOWN = bindings::ib_port_modify_flags_IB_PORT_SHUTDOWN,
         /// Set the initialisation type.
-        INIT_TYPE = ib_port_modify_flags_IB_PORT_INIT_TYPE,
+        INIT_TYPE = bindings::ib_port_modify_flags_IB_PORT_INIT_TYPE,
         /// Reset the counter of Q_Key violations.
-        RESET_QKEY_CNTR = ib_port_modify_flags_IB_PORT_RESET_QKEY_CNTR,
+        RESET_QKEY_CNTR = bindings::ib_port_modify_flags_IB_PORT_RESET_QKEY_CNTR,
     }
 }
 
@@ -225,13 +225,13 @@ c_flags! {
     /// Properties of a device, as reported to consumers.
     pub struct DeviceCapFlags(u64) {
         /// Port-active events are raised.
-        PORT_ACTIVE_EVENT = ib_device_cap_flags_IB_DEVICE_PORT_ACTIVE_EVENT,
+        PORT_ACTIVE_EVENT = bindings::ib_device_cap_flags_IB_DEVICE_PORT_ACTIVE_EVENT,
         /// Receiver-not-ready NAKs are generated for reliable connections.
-        RC_RNR_NAK_GEN = ib_device_cap_flags_IB_DEVICE_RC_RNR_NAK_GEN,
+        RC_RNR_NAK_GEN = bindings::ib_device_cap_flags_IB_DEVICE_RC_RNR_NAK_GEN,
         /// Memory windows.
-        MEM_WINDOW = ib_device_cap_flags_IB_DEVICE_MEM_WINDOW,
+        MEM_WINDOW = bindings::ib_device_cap_flags_IB_DEVICE_MEM_WINDOW,
         /// Fast registration, local and remote invalidate.
-        MEM_MGT_EXTENSIONS = ib_device_cap_flags_IB_DEVICE_MEM_MGT_EXTENSIONS,
+        MEM_MGT_EXTENSIONS = bindings::ib_device_cap_flags_IB_DEVICE_MEM_MGT_EXTENSIONS,
     }
 }
 
@@ -239,8 +239,8 @@ c_flags! {
     /// What the core may do with a port.
     pub struct PortCapFlags(u32) {
         /// RoCE v1 with MADs and connection management.
-        ROCE_V1 = RDMA_CORE_PORT_IBA_ROCE,
+        ROCE_V1 = bindings::RDMA_CORE_PORT_IBA_ROCE,
         /// RoCE v2 with MADs and connection management.
-        ROCE_V2 = RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP,
+        ROCE_V2 = bindings::RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP,
     }
 }

@@ -52,8 +52,9 @@ impl UserMmap<'_> {
         unsafe { (*self.vma.as_ptr()).vm_pgoff }
     }
 
-    /// Returns the length in bytes, a multiple of the page size.
+    /// Returns the length in bytes, a multiple of the page size that is not zero.
     #[inline]
+    #[expect(clippy::len_without_is_empty, reason = "a mapping is never empty")]
     pub fn len(&self) -> usize {
         self.vma.end() - self.vma.start()
     }

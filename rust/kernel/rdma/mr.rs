@@ -131,7 +131,7 @@ impl<D: Driver> Mr<D> {
     /// Allocates a region and initialises the driver's part.
     ///
     /// `init` is the one that the initialiser `data` uses.
-    pub(super) fn new(
+    pub(super) fn allocate(
         pd: &Pd<D>,
         init: &MrInit,
         data: impl PinInit<D::Mr, Error>,
@@ -168,7 +168,7 @@ impl<D: Driver> Mr<D> {
     ///
     /// # Safety
     ///
-    /// `raw` must come from [`new`](Self::new), and nobody may use it any more.
+    /// `raw` must come from [`allocate`](Self::allocate), and nobody may use it any more.
     pub(super) unsafe fn destroy(ctx: &Ctx<'_, D>, raw: *mut bindings::ib_mr) {
         // SAFETY: By the requirement.
         D::Mr::dereg(ctx, unsafe { Self::from_raw(raw) });

@@ -102,9 +102,9 @@ impl<D: Driver> Follower<D> {
             dev,
             current: Atomic::new(null_mut()),
             port: Atomic::new(0),
-            // SAFETY: All fields are initialised. The notifier is pinned and unregistered before it
-            // goes away: by `drop`, or by the function itself if it fails.
             _: {
+                // SAFETY: All fields are initialised. The notifier is pinned and unregistered
+                // before it goes away: by `drop`, or by the function itself if it fails.
                 to_result(unsafe {
                     bindings::register_netdevice_notifier(
                         Opaque::cast_into(&raw const (*this.as_ptr()).nb),
@@ -126,9 +126,8 @@ impl<D: Driver> Follower<D> {
                 let netdev = unsafe { NetDevice::from_raw(raw) };
                 // SAFETY: The registration data are set before and dropped after the follower, so
                 // this is as good as a callback of the device.
-                let port = unsafe {
-                    Device::<D>::with_ctx(dev.as_raw(), |ctx| D::netdev_port(ctx, netdev))
-                };
+                let port =
+                    unsafe { Device::<D>::with(dev.as_raw(), |ctx| D::netdev_port(ctx, netdev)) };
 
                 let Some(port) = port else {
                     return;
@@ -141,7 +140,10 @@ impl<D: Driver> Follower<D> {
                         self.port.store(port, Relaxed);
                     }
                     Err(e) => {
-                        dev_err!(dev.as_ref(), "cannot use net device for port {port}: {e:?}\n")
+                        dev_err!(
+                            dev.as_ref(),
+                            "cannot use net device for port {port}: {e:?}\n"
+                        )
                     }
                 }
             }

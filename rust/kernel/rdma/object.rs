@@ -46,6 +46,44 @@ macro_rules! core_object {
                 unsafe { ptr.cast::<Self>().as_ref() }
             }
 
+            /// Calls `f` with the context of the device of the object.
+            ///
+            /// # Safety
+            ///
+            /// To be called by a callback for this object, which need not be initialised yet.
+            #[inline]
+            pub(super) unsafe fn with_device<R>(
+                ptr: *mut bindings::$ib,
+                f: impl for<'a> FnOnce(&Ctx<'a, D>) -> R,
+            ) -> R {
+                // SAFETY: The core sets the device before the driver sees the object.
+                let dev = unsafe { (*ptr).device };
+
+                // SAFETY: This is a callback of the device.
+                unsafe { Device::with(dev, f) }
+            }
+
+            /// Calls `f` with the context of the device and the object.
+            ///
+            /// # Safety
+            ///
+            /// To be called by a callback for this object, which was created successfully.
+            #[allow(
+                dead_code,
+                reason = "some objects have no callback between create and destroy"
+            )]
+            #[inline]
+            pub(super) unsafe fn with<R>(
+                ptr: *mut bindings::$ib,
+                f: impl for<'a> FnOnce(&Ctx<'a, D>, &'a Self) -> R,
+            ) -> R {
+                // SAFETY: By the requirement; the core keeps the object for the callback.
+                let this = unsafe { Self::from_raw(ptr) };
+
+                // SAFETY: By the requirement.
+                unsafe { Self::with_device(ptr, |ctx| f(ctx, this)) }
+            }
+
             /// Returns the device of the object.
             #[inline]
             pub fn device(&self) -> &Device<D> {

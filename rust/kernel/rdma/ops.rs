@@ -162,6 +162,9 @@ impl<D: Driver> Ops<D> {
 
 /// The callbacks about the device and its ports.
 impl<D: Driver> Ops<D> {
+    /// # Safety
+    ///
+    /// To be called by the core as `query_device`.
     unsafe extern "C" fn query_device(
         dev: *mut bindings::ib_device,
         attr: *mut bindings::ib_device_attr,
@@ -173,7 +176,7 @@ impl<D: Driver> Ops<D> {
                 udata.no_io()?;
             }
             // SAFETY: This is a callback of the device.
-            let result = unsafe { Device::<D>::with_ctx(dev, |ctx| D::query_device(ctx)) }?;
+            let result = unsafe { Device::<D>::with(dev, D::query_device) }?;
 
             // SAFETY: The core passes a structure of its own that it has zeroed.
             result.write(unsafe { &mut *attr });
@@ -181,15 +184,21 @@ impl<D: Driver> Ops<D> {
         })
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `get_dev_fw_str`.
     unsafe extern "C" fn get_dev_fw_str(dev: *mut bindings::ib_device, out: *mut c_char) {
         let mut out = FirmwareVersion { out, len: 0 };
 
         // What did not fit or could not be formatted is left out.
         // SAFETY: This is a callback of the device.
-        let _ = unsafe { Device::<D>::with_ctx(dev, |ctx| D::firmware_version(ctx, &mut out)) };
+        let _ = unsafe { Device::<D>::with(dev, |ctx| D::firmware_version(ctx, &mut out)) };
         out.finish();
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `query_port`.
     unsafe extern "C" fn query_port(
         dev: *mut bindings::ib_device,
         port: u32,
@@ -197,7 +206,7 @@ impl<D: Driver> Ops<D> {
     ) -> c_int {
         from_result(|| {
             // SAFETY: This is a callback of the device.
-            let result = unsafe { Device::<D>::with_ctx(dev, |ctx| D::query_port(ctx, port)) }?;
+            let result = unsafe { Device::<D>::with(dev, |ctx| D::query_port(ctx, port)) }?;
 
             // SAFETY: The core passes a structure of its own that it has zeroed.
             result.write(unsafe { &mut *attr })?;
@@ -205,6 +214,9 @@ impl<D: Driver> Ops<D> {
         })
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `modify_port`.
     unsafe extern "C" fn modify_port(
         dev: *mut bindings::ib_device,
         port: u32,
@@ -222,11 +234,14 @@ impl<D: Driver> Ops<D> {
             };
 
             // SAFETY: This is a callback of the device.
-            unsafe { Device::<D>::with_ctx(dev, |ctx| D::modify_port(ctx, port, &change)) }?;
+            unsafe { Device::<D>::with(dev, |ctx| D::modify_port(ctx, port, &change)) }?;
             Ok(0)
         })
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `get_port_immutable`.
     unsafe extern "C" fn get_port_immutable(
         dev: *mut bindings::ib_device,
         port: u32,
@@ -234,8 +249,7 @@ impl<D: Driver> Ops<D> {
     ) -> c_int {
         from_result(|| {
             // SAFETY: This is a callback of the device.
-            let result =
-                unsafe { Device::<D>::with_ctx(dev, |ctx| D::port_immutable(ctx, port)) }?;
+            let result = unsafe { Device::<D>::with(dev, |ctx| D::port_immutable(ctx, port)) }?;
             let mut attr = pin_init::zeroed();
 
             // SAFETY: The port is the one that the core asks about. The function checks it and ends
@@ -252,13 +266,19 @@ impl<D: Driver> Ops<D> {
         })
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `get_link_layer`.
     unsafe extern "C" fn get_link_layer(
         _dev: *mut bindings::ib_device,
         _port: u32,
     ) -> bindings::rdma_link_layer {
-        D::LINK_LAYER.into()
+        bindings::rdma_link_layer(D::LINK_LAYER.into())
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `query_pkey`.
     unsafe extern "C" fn query_pkey(
         dev: *mut bindings::ib_device,
         port: u32,
@@ -267,8 +287,7 @@ impl<D: Driver> Ops<D> {
     ) -> c_int {
         from_result(|| {
             // SAFETY: This is a callback of the device.
-            let result =
-                unsafe { Device::<D>::with_ctx(dev, |ctx| D::query_pkey(ctx, port, index)) }?;
+            let result = unsafe { Device::<D>::with(dev, |ctx| D::query_pkey(ctx, port, index)) }?;
 
             // SAFETY: The core passes a variable of its own.
             unsafe { *pkey = result };
@@ -276,6 +295,9 @@ impl<D: Driver> Ops<D> {
         })
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `query_gid`.
     unsafe extern "C" fn query_gid(
         dev: *mut bindings::ib_device,
         port: u32,
@@ -285,8 +307,7 @@ impl<D: Driver> Ops<D> {
         from_result(|| {
             let index = index.try_into()?;
             // SAFETY: This is a callback of the device.
-            let result =
-                unsafe { Device::<D>::with_ctx(dev, |ctx| D::query_gid(ctx, port, index)) }?;
+            let result = unsafe { Device::<D>::with(dev, |ctx| D::query_gid(ctx, port, index)) }?;
 
             // SAFETY: The core passes a variable of its own.
             unsafe { (*gid).raw = result.0 };
@@ -294,6 +315,9 @@ impl<D: Driver> Ops<D> {
         })
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `add_gid`.
     unsafe extern "C" fn add_gid(
         attr: *const bindings::ib_gid_attr,
         _context: *mut *mut c_void,
@@ -303,13 +327,14 @@ impl<D: Driver> Ops<D> {
             let attr = unsafe { &*attr };
 
             // SAFETY: This is a callback of the device.
-            unsafe {
-                Device::<D>::with_ctx(attr.device, |ctx| D::add_gid(ctx, &GidEntry::new(attr)))
-            }?;
+            unsafe { Device::<D>::with(attr.device, |ctx| D::add_gid(ctx, &GidEntry::new(attr))) }?;
             Ok(0)
         })
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `del_gid`.
     unsafe extern "C" fn del_gid(
         attr: *const bindings::ib_gid_attr,
         _context: *mut *mut c_void,
@@ -319,13 +344,14 @@ impl<D: Driver> Ops<D> {
             let attr = unsafe { &*attr };
 
             // SAFETY: This is a callback of the device.
-            unsafe {
-                Device::<D>::with_ctx(attr.device, |ctx| D::del_gid(ctx, &GidEntry::new(attr)))
-            }?;
+            unsafe { Device::<D>::with(attr.device, |ctx| D::del_gid(ctx, &GidEntry::new(attr))) }?;
             Ok(0)
         })
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `report_port_event`.
     unsafe extern "C" fn report_port_event(
         dev: *mut bindings::ib_device,
         netdev: *mut bindings::net_device,
@@ -344,12 +370,15 @@ impl<D: Driver> Ops<D> {
             return;
         }
         // SAFETY: This is a callback of the device.
-        unsafe { Device::<D>::with_ctx(dev, |ctx| D::port_event(ctx, port, event)) };
+        unsafe { Device::<D>::with(dev, |ctx| D::port_event(ctx, port, event)) };
     }
 }
 
 /// The callbacks about user contexts, protection domains and address handles.
 impl<D: Driver> Ops<D> {
+    /// # Safety
+    ///
+    /// To be called by the core as `alloc_ucontext`.
     unsafe extern "C" fn alloc_ucontext(
         context: *mut bindings::ib_ucontext,
         udata: *mut bindings::ib_udata,
@@ -357,65 +386,77 @@ impl<D: Driver> Ops<D> {
         from_result(|| {
             // SAFETY: This is the callback, and the core has set the device.
             unsafe {
-                Device::<D>::with_ctx((*context).device, |ctx| {
-                    Ucontext::create(ctx, context, udata)
-                })
+                Ucontext::<D>::with_device(context, |ctx| Ucontext::create(ctx, context, udata))
             }?;
             Ok(0)
         })
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `dealloc_ucontext`.
     unsafe extern "C" fn dealloc_ucontext(context: *mut bindings::ib_ucontext) {
         // SAFETY: This is a callback of the device; nobody uses the context any more.
-        unsafe {
-            Device::<D>::with_ctx((*context).device, |ctx| Ucontext::destroy(ctx, context))
-        };
+        unsafe { Ucontext::<D>::with_device(context, |ctx| Ucontext::destroy(ctx, context)) };
     }
 
     /// Allows the device to go away while processes have it open.
     ///
     /// The core replaces the mappings made by `rdma_user_mmap_io()` and destroys the objects itself.
+    ///
+    /// # Safety
+    ///
+    /// To be called by the core as `disassociate_ucontext`.
     unsafe extern "C" fn disassociate_ucontext(_context: *mut bindings::ib_ucontext) {}
 
+    /// # Safety
+    ///
+    /// To be called by the core as `mmap`.
     unsafe extern "C" fn mmap(
         context: *mut bindings::ib_ucontext,
         vma: *mut bindings::vm_area_struct,
     ) -> c_int {
         from_result(|| {
-            // SAFETY: This is a callback of the device, with its arguments.
+            // SAFETY: These are the arguments of the callback.
+            let area = unsafe { UserMmap::new(context, vma) };
+
+            // SAFETY: This is a callback of the device, and the context is valid.
             unsafe {
-                Device::<D>::with_ctx((*context).device, |ctx| {
-                    D::Ucontext::mmap(
-                        ctx,
-                        Ucontext::from_raw(context),
-                        UserMmap::new(context, vma),
-                    )
-                })
+                Ucontext::<D>::with(context, |ctx, this| D::Ucontext::mmap(ctx, this, area))
             }?;
             Ok(0)
         })
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `alloc_pd`.
     unsafe extern "C" fn alloc_pd(
         pd: *mut bindings::ib_pd,
         udata: *mut bindings::ib_udata,
     ) -> c_int {
         from_result(|| {
             // SAFETY: This is the callback, and the core has set the device.
-            unsafe { Device::<D>::with_ctx((*pd).device, |ctx| Pd::create(ctx, pd, udata)) }?;
+            unsafe { Pd::<D>::with_device(pd, |ctx| Pd::create(ctx, pd, udata)) }?;
             Ok(0)
         })
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `dealloc_pd`.
     unsafe extern "C" fn dealloc_pd(
         pd: *mut bindings::ib_pd,
         _udata: *mut bindings::ib_udata,
     ) -> c_int {
         // SAFETY: This is a callback of the device; nobody uses the protection domain any more.
-        unsafe { Device::<D>::with_ctx((*pd).device, |ctx| Pd::destroy(ctx, pd)) };
+        unsafe { Pd::<D>::with_device(pd, |ctx| Pd::destroy(ctx, pd)) };
         0
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `create_ah`.
     unsafe extern "C" fn create_ah(
         ah: *mut bindings::ib_ah,
         attr: *mut bindings::rdma_ah_init_attr,
@@ -423,20 +464,26 @@ impl<D: Driver> Ops<D> {
     ) -> c_int {
         from_result(|| {
             // SAFETY: This is the callback, and the core has set the device.
-            unsafe { Device::<D>::with_ctx((*ah).device, |ctx| Ah::create(ctx, ah, attr)) }?;
+            unsafe { Ah::<D>::with_device(ah, |ctx| Ah::create(ctx, ah, attr)) }?;
             Ok(0)
         })
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `destroy_ah`.
     unsafe extern "C" fn destroy_ah(ah: *mut bindings::ib_ah, flags: u32) -> c_int {
         // SAFETY: This is a callback of the device; nobody uses the address handle any more.
-        unsafe { Device::<D>::with_ctx((*ah).device, |ctx| Ah::destroy(ctx, ah, flags)) };
+        unsafe { Ah::<D>::with_device(ah, |ctx| Ah::destroy(ctx, ah, flags)) };
         0
     }
 }
 
 /// The callbacks about completion queues.
 impl<D: Driver> Ops<D> {
+    /// # Safety
+    ///
+    /// To be called by the core as `create_cq`.
     unsafe extern "C" fn create_cq(
         cq: *mut bindings::ib_cq,
         attr: *const bindings::ib_cq_init_attr,
@@ -444,22 +491,26 @@ impl<D: Driver> Ops<D> {
     ) -> c_int {
         from_result(|| {
             // SAFETY: This is the callback, and the core has set the device.
-            unsafe {
-                Device::<D>::with_ctx((*cq).device, |ctx| Cq::create(ctx, cq, attr, bundle))
-            }?;
+            unsafe { Cq::<D>::with_device(cq, |ctx| Cq::create(ctx, cq, attr, bundle)) }?;
             Ok(0)
         })
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `destroy_cq`.
     unsafe extern "C" fn destroy_cq(
         cq: *mut bindings::ib_cq,
         _udata: *mut bindings::ib_udata,
     ) -> c_int {
         // SAFETY: This is a callback of the device; nobody uses the queue any more.
-        unsafe { Device::<D>::with_ctx((*cq).device, |ctx| Cq::destroy(ctx, cq)) };
+        unsafe { Cq::<D>::with_device(cq, |ctx| Cq::destroy(ctx, cq)) };
         0
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `poll_cq`.
     unsafe extern "C" fn poll_cq(
         cq: *mut bindings::ib_cq,
         num: c_int,
@@ -469,11 +520,7 @@ impl<D: Driver> Ops<D> {
             // SAFETY: The consumer passes room for as many entries.
             let mut out = unsafe { WcSlots::new(wc, num.try_into()?) };
             // SAFETY: This is a callback of the device, and the queue is valid.
-            let result = unsafe {
-                Device::<D>::with_ctx((*cq).device, |ctx| {
-                    D::Cq::poll(ctx, Cq::from_raw(cq), &mut out)
-                })
-            };
+            let result = unsafe { Cq::<D>::with(cq, |ctx, cq| D::Cq::poll(ctx, cq, &mut out)) };
 
             if out.used() == 0 {
                 result?;
@@ -482,23 +529,23 @@ impl<D: Driver> Ops<D> {
         })
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `req_notify_cq`.
     unsafe extern "C" fn req_notify_cq(
         cq: *mut bindings::ib_cq,
         flags: bindings::ib_cq_notify_flags,
     ) -> c_int {
+        use bindings::ib_cq_notify_flags as Flags;
+
         from_result(|| {
             let notify = Notify {
-                solicited_only: flags & bindings::ib_cq_notify_flags_IB_CQ_SOLICITED_MASK
-                    == bindings::ib_cq_notify_flags_IB_CQ_SOLICITED,
-                report_missed: flags & bindings::ib_cq_notify_flags_IB_CQ_REPORT_MISSED_EVENTS
-                    != 0,
+                solicited_only: flags.0 & Flags::IB_CQ_SOLICITED_MASK.0 == Flags::IB_CQ_SOLICITED.0,
+                report_missed: flags.0 & Flags::IB_CQ_REPORT_MISSED_EVENTS.0 != 0,
             };
-            // SAFETY: This is a callback of the device, and the queue is valid.
-            let missed = unsafe {
-                Device::<D>::with_ctx((*cq).device, |ctx| {
-                    D::Cq::request_notify(ctx, Cq::from_raw(cq), notify)
-                })
-            }?;
+            let missed =
+                // SAFETY: This is a callback of the device, and the queue is valid.
+                unsafe { Cq::<D>::with(cq, |ctx, cq| D::Cq::request_notify(ctx, cq, notify)) }?;
 
             Ok((notify.report_missed && missed).into())
         })
@@ -507,6 +554,9 @@ impl<D: Driver> Ops<D> {
 
 /// The callbacks about queue pairs.
 impl<D: Driver> Ops<D> {
+    /// # Safety
+    ///
+    /// To be called by the core as `create_qp`.
     unsafe extern "C" fn create_qp(
         qp: *mut bindings::ib_qp,
         attr: *mut bindings::ib_qp_init_attr,
@@ -514,22 +564,26 @@ impl<D: Driver> Ops<D> {
     ) -> c_int {
         from_result(|| {
             // SAFETY: This is the callback, and the core has set the device.
-            unsafe {
-                Device::<D>::with_ctx((*qp).device, |ctx| Qp::create(ctx, qp, attr, udata))
-            }?;
+            unsafe { Qp::<D>::with_device(qp, |ctx| Qp::create(ctx, qp, attr, udata)) }?;
             Ok(0)
         })
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `destroy_qp`.
     unsafe extern "C" fn destroy_qp(
         qp: *mut bindings::ib_qp,
         _udata: *mut bindings::ib_udata,
     ) -> c_int {
         // SAFETY: This is a callback of the device; nobody uses the queue pair any more.
-        unsafe { Device::<D>::with_ctx((*qp).device, |ctx| Qp::destroy(ctx, qp)) };
+        unsafe { Qp::<D>::with_device(qp, |ctx| Qp::destroy(ctx, qp)) };
         0
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `modify_qp`.
     unsafe extern "C" fn modify_qp(
         qp: *mut bindings::ib_qp,
         attr: *mut bindings::ib_qp_attr,
@@ -546,14 +600,17 @@ impl<D: Driver> Ops<D> {
 
             // SAFETY: This is a callback of the device, and the queue pair is valid.
             unsafe {
-                Device::<D>::with_ctx((*qp).device, |ctx| {
-                    D::Qp::modify(ctx, Qp::from_raw(qp), &attr, mask, udata.as_ref())
+                Qp::<D>::with(qp, |ctx, qp| {
+                    D::Qp::modify(ctx, qp, &attr, mask, udata.as_ref())
                 })
             }?;
             Ok(0)
         })
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `query_qp`.
     unsafe extern "C" fn query_qp(
         qp: *mut bindings::ib_qp,
         attr: *mut bindings::ib_qp_attr,
@@ -563,12 +620,9 @@ impl<D: Driver> Ops<D> {
         from_result(|| {
             // CAST: A flag word, which C keeps in a signed integer.
             let mask = QpAttrMask::from_bits(mask as u32);
-            // SAFETY: This is a callback of the device, and the queue pair is valid.
-            let (result, init_result) = unsafe {
-                Device::<D>::with_ctx((*qp).device, |ctx| {
-                    D::Qp::query(ctx, Qp::from_raw(qp), mask)
-                })
-            }?;
+            let (result, init_result) =
+                // SAFETY: This is a callback of the device, and the queue pair is valid.
+                unsafe { Qp::<D>::with(qp, |ctx, qp| D::Qp::query(ctx, qp, mask)) }?;
 
             // ib_uverbs_query_qp() in drivers/infiniband/core/uverbs_cmd.c does not clear the two
             // structures, and copies nearly all of them to user space.
@@ -585,6 +639,9 @@ impl<D: Driver> Ops<D> {
         })
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `post_send`.
     unsafe extern "C" fn post_send(
         qp: *mut bindings::ib_qp,
         first: *const bindings::ib_send_wr,
@@ -596,11 +653,8 @@ impl<D: Driver> Ops<D> {
             // SAFETY: The consumer passes a valid list, made for the type of the queue pair.
             let mut list = unsafe { SendWrs::new(first, ty) };
             // SAFETY: This is a callback of the device, and the queue pair is valid.
-            let result = unsafe {
-                Device::<D>::with_ctx((*qp).device, |ctx| {
-                    D::Qp::post_send(ctx, Qp::from_raw(qp), &mut list)
-                })
-            };
+            let result =
+                unsafe { Qp::<D>::with(qp, |ctx, qp| D::Qp::post_send(ctx, qp, &mut list)) };
 
             if result.is_err() {
                 // SAFETY: ib_post_send() in include/rdma/ib_verbs.h never passes null.
@@ -611,6 +665,9 @@ impl<D: Driver> Ops<D> {
         })
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `post_recv`.
     unsafe extern "C" fn post_recv(
         qp: *mut bindings::ib_qp,
         first: *const bindings::ib_recv_wr,
@@ -620,11 +677,8 @@ impl<D: Driver> Ops<D> {
             // SAFETY: The consumer passes a valid list.
             let mut list = unsafe { RecvWrs::new(first) };
             // SAFETY: This is a callback of the device, and the queue pair is valid.
-            let result = unsafe {
-                Device::<D>::with_ctx((*qp).device, |ctx| {
-                    D::Qp::post_recv(ctx, Qp::from_raw(qp), &mut list)
-                })
-            };
+            let result =
+                unsafe { Qp::<D>::with(qp, |ctx, qp| D::Qp::post_recv(ctx, qp, &mut list)) };
 
             if result.is_err() {
                 // SAFETY: ib_post_recv() in include/rdma/ib_verbs.h never passes null.
@@ -638,6 +692,9 @@ impl<D: Driver> Ops<D> {
 
 /// The callbacks about shared receive queues.
 impl<D: Driver> Ops<D> {
+    /// # Safety
+    ///
+    /// To be called by the core as `create_srq`.
     unsafe extern "C" fn create_srq(
         srq: *mut bindings::ib_srq,
         attr: *mut bindings::ib_srq_init_attr,
@@ -645,22 +702,26 @@ impl<D: Driver> Ops<D> {
     ) -> c_int {
         from_result(|| {
             // SAFETY: This is the callback, and the core has set the device.
-            unsafe {
-                Device::<D>::with_ctx((*srq).device, |ctx| Srq::create(ctx, srq, attr, udata))
-            }?;
+            unsafe { Srq::<D>::with_device(srq, |ctx| Srq::create(ctx, srq, attr, udata)) }?;
             Ok(0)
         })
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `destroy_srq`.
     unsafe extern "C" fn destroy_srq(
         srq: *mut bindings::ib_srq,
         _udata: *mut bindings::ib_udata,
     ) -> c_int {
         // SAFETY: This is a callback of the device; nobody uses the queue any more.
-        unsafe { Device::<D>::with_ctx((*srq).device, |ctx| Srq::destroy(ctx, srq)) };
+        unsafe { Srq::<D>::with_device(srq, |ctx| Srq::destroy(ctx, srq)) };
         0
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `modify_srq`.
     unsafe extern "C" fn modify_srq(
         srq: *mut bindings::ib_srq,
         attr: *mut bindings::ib_srq_attr,
@@ -668,7 +729,7 @@ impl<D: Driver> Ops<D> {
         udata: *mut bindings::ib_udata,
     ) -> c_int {
         from_result(|| {
-            let mask = SrqAttrMask::from_bits(mask);
+            let mask = SrqAttrMask::from_bits(mask.0);
             // SAFETY: The core passes a valid structure.
             let attr = SrqAttr::read(unsafe { &*attr });
             // SAFETY: The driver data are those of the call.
@@ -676,25 +737,24 @@ impl<D: Driver> Ops<D> {
 
             // SAFETY: This is a callback of the device, and the queue is valid.
             unsafe {
-                Device::<D>::with_ctx((*srq).device, |ctx| {
-                    D::Srq::modify(ctx, Srq::from_raw(srq), &attr, mask, udata.as_ref())
+                Srq::<D>::with(srq, |ctx, srq| {
+                    D::Srq::modify(ctx, srq, &attr, mask, udata.as_ref())
                 })
             }?;
             Ok(0)
         })
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `query_srq`.
     unsafe extern "C" fn query_srq(
         srq: *mut bindings::ib_srq,
         attr: *mut bindings::ib_srq_attr,
     ) -> c_int {
         from_result(|| {
             // SAFETY: This is a callback of the device, and the queue is valid.
-            let result = unsafe {
-                Device::<D>::with_ctx((*srq).device, |ctx| {
-                    D::Srq::query(ctx, Srq::from_raw(srq))
-                })
-            }?;
+            let result = unsafe { Srq::<D>::with(srq, D::Srq::query) }?;
 
             // SAFETY: The core passes a structure of its own, all of which is written.
             result.write(unsafe { &mut *attr });
@@ -702,6 +762,9 @@ impl<D: Driver> Ops<D> {
         })
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `post_srq_recv`.
     unsafe extern "C" fn post_srq_recv(
         srq: *mut bindings::ib_srq,
         first: *const bindings::ib_recv_wr,
@@ -711,11 +774,8 @@ impl<D: Driver> Ops<D> {
             // SAFETY: The consumer passes a valid list.
             let mut list = unsafe { RecvWrs::new(first) };
             // SAFETY: This is a callback of the device, and the queue is valid.
-            let result = unsafe {
-                Device::<D>::with_ctx((*srq).device, |ctx| {
-                    D::Srq::post_recv(ctx, Srq::from_raw(srq), &mut list)
-                })
-            };
+            let result =
+                unsafe { Srq::<D>::with(srq, |ctx, srq| D::Srq::post_recv(ctx, srq, &mut list)) };
 
             if result.is_err() {
                 // SAFETY: ib_post_srq_recv() in include/rdma/ib_verbs.h never passes null.
@@ -734,6 +794,9 @@ impl<D: Driver> Ops<D> {
         result.unwrap_or_else(|e| e.to_ptr())
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `get_dma_mr`.
     unsafe extern "C" fn get_dma_mr(
         pd: *mut bindings::ib_pd,
         access: c_int,
@@ -744,14 +807,15 @@ impl<D: Driver> Ops<D> {
 
         // SAFETY: This is a callback of the device, and the protection domain is valid.
         Self::mr_or_err(unsafe {
-            Device::<D>::with_ctx((*pd).device, |ctx| {
-                let pd = Pd::from_raw(pd);
-
-                Mr::new(pd, &init, D::Mr::get_dma(ctx, pd, &init, access))
+            Pd::<D>::with(pd, |ctx, pd| {
+                Mr::allocate(pd, &init, D::Mr::get_dma(ctx, pd, &init, access))
             })
         })
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `reg_user_mr`.
     unsafe extern "C" fn reg_user_mr(
         pd: *mut bindings::ib_pd,
         start: u64,
@@ -777,35 +841,38 @@ impl<D: Driver> Ops<D> {
 
         // SAFETY: This is a callback of the device, and the protection domain is valid.
         Self::mr_or_err(unsafe {
-            Device::<D>::with_ctx((*pd).device, |ctx| {
-                let pd = Pd::from_raw(pd);
+            Pd::<D>::with(pd, |ctx, pd| {
                 let data = D::Mr::reg_user(ctx, pd, &init, range, iova, access, udata.as_ref());
 
-                Mr::new(pd, &init, data)
+                Mr::allocate(pd, &init, data)
             })
         })
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `alloc_mr`.
     unsafe extern "C" fn alloc_mr(
         pd: *mut bindings::ib_pd,
         ty: bindings::ib_mr_type,
         max_pages: u32,
     ) -> *mut bindings::ib_mr {
-        let Ok(ty) = ty.try_into() else {
+        let Ok(ty) = ty.0.try_into() else {
             return EOPNOTSUPP.to_ptr();
         };
         let init = MrInit::new();
 
         // SAFETY: This is a callback of the device, and the protection domain is valid.
         Self::mr_or_err(unsafe {
-            Device::<D>::with_ctx((*pd).device, |ctx| {
-                let pd = Pd::from_raw(pd);
-
-                Mr::new(pd, &init, D::Mr::alloc(ctx, pd, &init, ty, max_pages))
+            Pd::<D>::with(pd, |ctx, pd| {
+                Mr::allocate(pd, &init, D::Mr::alloc(ctx, pd, &init, ty, max_pages))
             })
         })
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `map_mr_sg`.
     unsafe extern "C" fn map_mr_sg(
         mr: *mut bindings::ib_mr,
         sg: *mut bindings::scatterlist,
@@ -815,9 +882,7 @@ impl<D: Driver> Ops<D> {
         from_result(|| {
             // SAFETY: This is a callback of the device, with its arguments.
             let mapped = unsafe {
-                Device::<D>::with_ctx((*mr).device, |ctx| {
-                    let mr = Mr::from_raw(mr);
-
+                Mr::<D>::with(mr, |ctx, mr| {
                     D::Mr::map_sg(ctx, mr, SgList::new(mr, sg, nents, offset))
                 })
             }?;
@@ -826,12 +891,15 @@ impl<D: Driver> Ops<D> {
         })
     }
 
+    /// # Safety
+    ///
+    /// To be called by the core as `dereg_mr`.
     unsafe extern "C" fn dereg_mr(
         mr: *mut bindings::ib_mr,
         _udata: *mut bindings::ib_udata,
     ) -> c_int {
         // SAFETY: This is a callback of the device; nobody uses the region any more.
-        unsafe { Device::<D>::with_ctx((*mr).device, |ctx| Mr::destroy(ctx, mr)) };
+        unsafe { Mr::<D>::with_device(mr, |ctx| Mr::destroy(ctx, mr)) };
         0
     }
 }

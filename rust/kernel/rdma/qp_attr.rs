@@ -134,34 +134,35 @@ impl QpAttr {
     ///
     /// `EINVAL` if a value is none that the attribute can have.
     pub(super) fn read(raw: &bindings::ib_qp_attr, mask: QpAttrMask) -> Result<Self> {
-        let has = |bit| mask.contains(bit);
+        // Gives the structure only to those who may look at it.
+        let has = |bit| mask.contains(bit).then_some(raw);
         let mut attr = Self::default();
 
-        if has(QpAttrMask::STATE) {
+        if let Some(raw) = has(QpAttrMask::STATE) {
             attr.state = Some(raw.qp_state.try_into()?);
         }
-        if has(QpAttrMask::CUR_STATE) {
+        if let Some(raw) = has(QpAttrMask::CUR_STATE) {
             attr.cur_state = Some(raw.cur_qp_state.try_into()?);
         }
-        if has(QpAttrMask::PATH_MTU) {
+        if let Some(raw) = has(QpAttrMask::PATH_MTU) {
             attr.path_mtu = Some(raw.path_mtu.try_into()?);
         }
-        if has(QpAttrMask::PATH_MIG_STATE) {
+        if let Some(raw) = has(QpAttrMask::PATH_MIG_STATE) {
             attr.mig_state = Some(raw.path_mig_state.try_into()?);
         }
-        attr.qkey = has(QpAttrMask::QKEY).then(|| raw.qkey);
-        attr.rq_psn = has(QpAttrMask::RQ_PSN).then(|| raw.rq_psn);
-        attr.sq_psn = has(QpAttrMask::SQ_PSN).then(|| raw.sq_psn);
-        attr.dest_qpn = has(QpAttrMask::DEST_QPN).then(|| raw.dest_qp_num);
-        if has(QpAttrMask::ACCESS_FLAGS) {
+        attr.qkey = has(QpAttrMask::QKEY).map(|raw| raw.qkey);
+        attr.rq_psn = has(QpAttrMask::RQ_PSN).map(|raw| raw.rq_psn);
+        attr.sq_psn = has(QpAttrMask::SQ_PSN).map(|raw| raw.sq_psn);
+        attr.dest_qpn = has(QpAttrMask::DEST_QPN).map(|raw| raw.dest_qp_num);
+        if let Some(raw) = has(QpAttrMask::ACCESS_FLAGS) {
             // CAST: A flag word, which C keeps in a signed integer.
             attr.access = Some(AccessFlags::from_bits(raw.qp_access_flags as u32));
         }
-        attr.cap = has(QpAttrMask::CAP).then(|| QpCap::read(&raw.cap));
-        if has(QpAttrMask::AV) {
+        attr.cap = has(QpAttrMask::CAP).map(|raw| QpCap::read(&raw.cap));
+        if let Some(raw) = has(QpAttrMask::AV) {
             attr.ah = Some(AhAttr::read(&raw.ah_attr)?);
         }
-        if has(QpAttrMask::ALT_PATH) {
+        if let Some(raw) = has(QpAttrMask::ALT_PATH) {
             attr.alt = Some(AltPath {
                 ah: AhAttr::read(&raw.alt_ah_attr)?,
                 pkey_index: raw.alt_pkey_index,
@@ -169,18 +170,18 @@ impl QpAttr {
                 timeout: raw.alt_timeout,
             });
         }
-        attr.pkey_index = has(QpAttrMask::PKEY_INDEX).then(|| raw.pkey_index);
+        attr.pkey_index = has(QpAttrMask::PKEY_INDEX).map(|raw| raw.pkey_index);
         attr.sqd_async_notify =
-            has(QpAttrMask::EN_SQD_ASYNC_NOTIFY).then(|| raw.en_sqd_async_notify != 0);
-        attr.max_rd_atomic = has(QpAttrMask::MAX_QP_RD_ATOMIC).then(|| raw.max_rd_atomic);
+            has(QpAttrMask::EN_SQD_ASYNC_NOTIFY).map(|raw| raw.en_sqd_async_notify != 0);
+        attr.max_rd_atomic = has(QpAttrMask::MAX_QP_RD_ATOMIC).map(|raw| raw.max_rd_atomic);
         attr.max_dest_rd_atomic =
-            has(QpAttrMask::MAX_DEST_RD_ATOMIC).then(|| raw.max_dest_rd_atomic);
-        attr.min_rnr_timer = has(QpAttrMask::MIN_RNR_TIMER).then(|| raw.min_rnr_timer);
-        attr.port = has(QpAttrMask::PORT).then(|| raw.port_num);
-        attr.timeout = has(QpAttrMask::TIMEOUT).then(|| raw.timeout);
-        attr.retry_cnt = has(QpAttrMask::RETRY_CNT).then(|| raw.retry_cnt);
-        attr.rnr_retry = has(QpAttrMask::RNR_RETRY).then(|| raw.rnr_retry);
-        attr.rate_limit = has(QpAttrMask::RATE_LIMIT).then(|| raw.rate_limit);
+            has(QpAttrMask::MAX_DEST_RD_ATOMIC).map(|raw| raw.max_dest_rd_atomic);
+        attr.min_rnr_timer = has(QpAttrMask::MIN_RNR_TIMER).map(|raw| raw.min_rnr_timer);
+        attr.port = has(QpAttrMask::PORT).map(|raw| raw.port_num);
+        attr.timeout = has(QpAttrMask::TIMEOUT).map(|raw| raw.timeout);
+        attr.retry_cnt = has(QpAttrMask::RETRY_CNT).map(|raw| raw.retry_cnt);
+        attr.rnr_retry = has(QpAttrMask::RNR_RETRY).map(|raw| raw.rnr_retry);
+        attr.rate_limit = has(QpAttrMask::RATE_LIMIT).map(|raw| raw.rate_limit);
         Ok(attr)
     }
 

@@ -48,6 +48,7 @@ impl<D: Driver> Attributes<D> {
         &Self::attribute(c"board_id", Self::show_board_id);
 
     /// Makes a read-only attribute.
+    #[allow(clippy::needless_update, reason = "`attribute` has more members with lockdep")]
     const fn attribute(name: &'static CStr, show: Show) -> bindings::device_attribute {
         bindings::device_attribute {
             attr: bindings::attribute {
@@ -70,13 +71,17 @@ impl<D: Driver> Attributes<D> {
             return 0;
         };
         // SAFETY: By the requirement; the format fits the argument, which is a C string.
-        let len =
-            unsafe { bindings::sysfs_emit(buf, c"%s\n".as_char_ptr(), value(identity).as_char_ptr()) };
+        let len = unsafe {
+            bindings::sysfs_emit(buf, c"%s\n".as_char_ptr(), value(identity).as_char_ptr())
+        };
 
         // CAST: At most a page.
         len as isize
     }
 
+    /// # Safety
+    ///
+    /// To be called by sysfs to show the attribute.
     unsafe extern "C" fn show_hw_rev(
         _dev: *mut bindings::device,
         _attr: *mut bindings::device_attribute,
@@ -86,6 +91,9 @@ impl<D: Driver> Attributes<D> {
         unsafe { Self::emit(buf, |identity| identity.hw_rev) }
     }
 
+    /// # Safety
+    ///
+    /// To be called by sysfs to show the attribute.
     unsafe extern "C" fn show_hca_type(
         _dev: *mut bindings::device,
         _attr: *mut bindings::device_attribute,
@@ -95,6 +103,9 @@ impl<D: Driver> Attributes<D> {
         unsafe { Self::emit(buf, |identity| identity.hca_type) }
     }
 
+    /// # Safety
+    ///
+    /// To be called by sysfs to show the attribute.
     unsafe extern "C" fn show_board_id(
         _dev: *mut bindings::device,
         _attr: *mut bindings::device_attribute,

@@ -24,10 +24,7 @@ pub trait UserContext: Sized + Send + Sync + 'static {
     type Driver: Driver<Ucontext = Self>;
 
     /// Creates a context.
-    fn create(
-        ctx: &Ctx<'_, Self::Driver>,
-        udata: Option<&Udata<'_>>,
-    ) -> impl PinInit<Self, Error>;
+    fn create(ctx: &Ctx<'_, Self::Driver>, udata: Option<&Udata<'_>>) -> impl PinInit<Self, Error>;
 
     /// Answers the user-space driver, once the context was created.
     ///

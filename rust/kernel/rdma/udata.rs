@@ -128,9 +128,7 @@ impl<'a> Udata<'a> {
     #[inline]
     pub fn respond_empty(&self) -> Result {
         // SAFETY: No byte is read.
-        to_result(unsafe {
-            bindings::_ib_respond_udata(self.raw.as_ptr(), core::ptr::null(), 0)
-        })
+        to_result(unsafe { bindings::_ib_respond_udata(self.raw.as_ptr(), core::ptr::null(), 0) })
     }
 
     /// Refuses a call that carries driver data in either direction, apart from zeros.
@@ -145,12 +143,7 @@ impl<'a> Udata<'a> {
         if unsafe { (*self.raw.as_ptr()).inlen } > 0 {
             // SAFETY: No byte is stored.
             to_result(unsafe {
-                bindings::_ib_copy_validate_udata_in(
-                    self.raw.as_ptr(),
-                    core::ptr::null_mut(),
-                    0,
-                    0,
-                )
+                bindings::_ib_copy_validate_udata_in(self.raw.as_ptr(), core::ptr::null_mut(), 0, 0)
             })?;
         }
         self.respond_empty()

@@ -62,11 +62,7 @@ impl Umem {
     /// - `EINVAL` if the range wraps around, or if the access flags contradict each other.
     /// - `ENOMEM` if the process may not pin so much.
     /// - `EFAULT` and others if the memory is not there or does not allow the access.
-    pub fn get<D: Driver>(
-        dev: &Device<D>,
-        range: UserRange,
-        access: AccessFlags,
-    ) -> Result<Self> {
+    pub fn get<D: Driver>(dev: &Device<D>, range: UserRange, access: AccessFlags) -> Result<Self> {
         // CAST: A flag word, which C keeps in a signed integer.
         let access = access.bits() as crate::ffi::c_int;
         let len = usize::try_from(range.len)?;
@@ -98,7 +94,11 @@ impl Umem {
         let umem = unsafe { self.raw.as_ref() };
         let mask = PAGE_SIZE as u64 - 1;
         let first = umem.iova & !mask;
-        let end = umem.iova.wrapping_add(umem.length as u64).wrapping_add(mask) & !mask;
+        let end = umem
+            .iova
+            .wrapping_add(umem.length as u64)
+            .wrapping_add(mask)
+            & !mask;
 
         // CAST: At most the number of pages that were pinned.
         (end.wrapping_sub(first) / PAGE_SIZE as u64) as usize
@@ -114,9 +114,7 @@ impl Umem {
         let table = &umem.sgt_append.sgt;
 
         // SAFETY: The list is mapped for DMA and has as many entries.
-        unsafe {
-            bindings::__rdma_block_iter_start(&mut iter, table.sgl, table.nents, PAGE_SIZE)
-        };
+        unsafe { bindings::__rdma_block_iter_start(&mut iter, table.sgl, table.nents, PAGE_SIZE) };
         // The offset inside of the first page is no whole page, so nothing is to be skipped.
         iter.__sg_numblocks = self.num_pages();
 

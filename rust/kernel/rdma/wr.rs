@@ -151,7 +151,8 @@ pub struct SendWr<'a, D: Driver> {
     // No reference, as that would not cover the structure around the request.
     raw: NonNull<bindings::ib_send_wr>,
     ty: QpType,
-    _request: PhantomData<(&'a bindings::ib_send_wr, fn() -> D)>,
+    _request: PhantomData<&'a bindings::ib_send_wr>,
+    _driver: PhantomData<fn() -> D>,
 }
 
 impl<'a, D: Driver> SendWr<'a, D> {
@@ -288,7 +289,8 @@ impl<'a, D: Driver> SendWr<'a, D> {
                 b::ib_wr_opcode_IB_WR_ATOMIC_CMP_AND_SWP
                 | b::ib_wr_opcode_IB_WR_ATOMIC_FETCH_AND_ADD => {
                     // SAFETY: The operation is one whose request is inside of such a structure.
-                    let wr = unsafe { &*container_of!(self.raw.as_ptr(), bindings::ib_atomic_wr, wr) };
+                    let wr =
+                        unsafe { &*container_of!(self.raw.as_ptr(), bindings::ib_atomic_wr, wr) };
                     let remote = Remote {
                         addr: wr.remote_addr,
                         rkey: wr.rkey,
@@ -338,7 +340,8 @@ pub struct SendWrs<'a, D: Driver> {
     current: *const bindings::ib_send_wr,
     next: *const bindings::ib_send_wr,
     ty: QpType,
-    _list: PhantomData<(&'a bindings::ib_send_wr, fn() -> D)>,
+    _list: PhantomData<&'a bindings::ib_send_wr>,
+    _driver: PhantomData<fn() -> D>,
 }
 
 impl<D: Driver> SendWrs<'_, D> {
@@ -356,6 +359,7 @@ impl<D: Driver> SendWrs<'_, D> {
             next: first,
             ty,
             _list: PhantomData,
+            _driver: PhantomData,
         }
     }
 
@@ -383,6 +387,7 @@ impl<'a, D: Driver> Iterator for SendWrs<'a, D> {
             raw,
             ty: self.ty,
             _request: PhantomData,
+            _driver: PhantomData,
         })
     }
 }
