@@ -112,6 +112,11 @@ impl Adapter {
         self.serial
     }
 
+    /// Whether no driver uses the device.
+    pub fn is_idle(&self) -> bool {
+        !self.is_active
+    }
+
     /// Forgets everything that the driver said. Memory and vectors belong to the machine.
     pub fn reset(&mut self) {
         self.dsr = 0;
