@@ -76,6 +76,7 @@ impl UserMmap<'_> {
     /// - `EAGAIN` if the page tables cannot be set up.
     // `pgprot_noncached()` is a macro of each architecture; so far only that of x86 was needed.
     #[cfg(CONFIG_X86)]
+    #[inline]
     pub fn map_bar(self, pdev: &pci::Device, bar: u32, page: usize) -> Result {
         let start: u64 = pdev.resource_start(bar)?;
         let pages = usize::try_from(pdev.resource_len(bar)?)? / PAGE_SIZE;

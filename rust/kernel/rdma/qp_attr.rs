@@ -133,6 +133,7 @@ impl QpAttr {
     /// # Errors
     ///
     /// `EINVAL` if a value is none that the attribute can have.
+    #[inline]
     pub(super) fn read(raw: &bindings::ib_qp_attr, mask: QpAttrMask) -> Result<Self> {
         // Gives the structure only to those who may look at it.
         let has = |bit| mask.contains(bit).then_some(raw);
@@ -186,6 +187,7 @@ impl QpAttr {
     }
 
     /// Writes the attributes that are present into a structure that was zeroed.
+    #[inline]
     pub(super) fn write(&self, raw: &mut bindings::ib_qp_attr) {
         // CAST: Flag words, which C keeps in a signed integer; the others are enumerations.
         raw.qp_state = self.state.map_or(0, Into::into);

@@ -116,6 +116,7 @@ impl WcSlots<'_> {
     /// # Errors
     ///
     /// `ENOSPC` if there is no room left.
+    #[inline]
     pub fn push(&mut self, wc: &Wc<'_>) -> Result {
         if self.is_full() {
             return Err(ENOSPC);
