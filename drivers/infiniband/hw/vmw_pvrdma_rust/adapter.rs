@@ -151,12 +151,14 @@ impl<'a> Adapter<'a> {
     ///
     /// # Errors
     ///
-    /// - [`ENODEV`] if nothing answers,
+    /// - [`ENODEV`] if nothing answers, or if the network function is missing,
     /// - [`EFAULT`] if the driver does not support the device,
     /// - [`EINVAL`] if what the device says about itself makes no sense,
     /// - [`ENOMEM`], [`EBUSY`].
     pub(crate) fn new(pdev: &'a pci::Device<Bound>) -> impl PinInit<Self, Error> + 'a {
         pin_init::pin_init_scope(move || {
+            check_network_function(pdev)?;
+
             let dev: &'a Device<Bound> = pdev.as_ref();
             let regs = Regs::new(
                 pdev.iomap_region_sized::<{ regs::END }>(bar::REGS, c"vmw_pvrdma/registers")?,
@@ -338,18 +340,39 @@ impl<'a> Adapter<'a> {
         self.hw.regs.mask_interrupts();
     }
 
-    /// Returns whether `netdev` is the network function of this adapter: function 0 of the same
-    /// slot, driven by vmxnet3.
+    /// Returns whether `netdev` belongs to the network function of this adapter.
     pub(crate) fn is_partner(&self, netdev: &NetDevice) -> bool {
         netdev
             .parent()
             .and_then(|parent| <&pci::Device>::try_from(parent).ok())
             .is_some_and(|pdev| {
-                pdev.vendor_id() == pci::Vendor::VMWARE
-                    && pdev.device_id() == VMXNET3
-                    && pdev.function() == 0
-                    && pdev.same_slot(self.pdev)
+                pdev.function() == 0 && pdev.same_slot(self.pdev) && is_network_function(pdev)
             })
+    }
+}
+
+/// Returns whether `pdev` is of the kind that goes with an adapter.
+fn is_network_function(pdev: &pci::Device) -> bool {
+    pdev.vendor_id() == pci::Vendor::VMWARE && pdev.device_id() == VMXNET3
+}
+
+/// Checks that function 0 of the slot is there and is of the kind that goes with an adapter.
+///
+/// # Errors
+///
+/// [`ENODEV`] if it is not.
+fn check_network_function(pdev: &pci::Device) -> Result {
+    if pdev
+        .sibling(0)
+        .is_some_and(|pdev| is_network_function(&pdev))
+    {
+        Ok(())
+    } else {
+        dev_err!(
+            pdev,
+            "function 0 of the slot is no vmxnet3 network adapter\n"
+        );
+        Err(ENODEV)
     }
 }
 

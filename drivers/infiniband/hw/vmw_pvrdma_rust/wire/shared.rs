@@ -111,12 +111,11 @@ bitfield! {
 
 impl GosInfo {
     /// A 64-bit Linux guest.
-    pub(crate) const LINUX64: Self = Self::zeroed_linux64();
-
-    const fn zeroed_linux64() -> Self {
-        // CAST: Both enumerations are `repr(u32)`.
-        Self::from_raw((GosBits::Bits64 as u32) | (GosType::Linux as u32) << 2 | 1 << 6)
-    }
+    // CAST: Both enumerations are `repr(u32)`.
+    pub(crate) const LINUX64: Self = Self::from_raw(0)
+        .with_const_bits::<{ GosBits::Bits64 as u32 }>()
+        .with_const_kind::<{ GosType::Linux as u32 }>()
+        .with_const_version::<1>();
 }
 
 /// What the device can do; written by the device when it takes over the shared region.
