@@ -17,6 +17,7 @@ export KDIR V
 progress = @scripts/progress $(1) $(CACHE)/log/$(1).log
 enter := scripts/toolbox enter
 testing := /repo/tools/testing/vmw_pvrdma
+start := $(shell date +%s)
 
 # Wrong input is refused before anything is built.
 ifneq ($(filter-out help,$(or $(MAKECMDGOALS),help)),)
@@ -50,6 +51,7 @@ help:
 	@echo 'make distclean  remove the whole cache directory'
 	@echo
 	@echo 'DRIVER=rust|c   the driver of run and shell (now: $(DRIVER))'
+	@echo 'SUITES="A B"    only these suites of the tests'
 	@echo 'KDIR=PATH       use this clean Linux 7.3 tree instead of Debian'\''s'
 	@echo 'CACHE=PATH      where everything is kept (now: $(CACHE))'
 	@echo 'V=1             show all output'
@@ -68,16 +70,16 @@ device: toolbox
 	$(call progress,device) $(enter) /repo/scripts/device
 
 run: kernel device
-	@$(enter) $(testing)/run-demo $(DRIVER)
+	@$(enter) $(testing)/run-demo $(DRIVER) --since $(start)
 
 shell: kernel device
 	@$(enter) $(testing)/run-shell $(DRIVER)
 
 test: kernel device
-	@$(enter) $(testing)/run-tests
+	@$(enter) $(testing)/run-tests $(SUITES)
 
 test-all: kernel device
-	@$(enter) $(testing)/run-tests --all
+	@$(enter) $(testing)/run-tests --all $(SUITES)
 
 clean:
 ifneq ($(KDIR),)
