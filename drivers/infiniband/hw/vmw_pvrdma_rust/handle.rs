@@ -5,10 +5,8 @@
 #![forbid(unsafe_code)]
 
 use crate::wire::command::Opcode;
-use core::{
-    fmt,
-    marker::PhantomData, //
-};
+use core::marker::PhantomData;
+use kernel::fmt;
 
 /// A kind of object that the device keeps.
 pub(crate) trait Kind {

@@ -11,6 +11,8 @@ use super::{
     wire_consts, //
 };
 use kernel::prelude::*;
+use zerocopy::Immutable;
+use zerocopy_derive::Immutable;
 
 wire_consts! {
     /// Version of the ABI.
@@ -20,7 +22,7 @@ wire_consts! {
 }
 
 /// Answer to the creation of a user context.
-#[derive(Clone, Copy, FromBytes, IntoBytes)]
+#[derive(Clone, Copy, FromBytes, Immutable, IntoBytes)]
 #[repr(C)]
 pub(crate) struct AllocUcontextResp {
     /// Number of queue pair handles the library must be able to look up.
@@ -34,7 +36,7 @@ layout!(AllocUcontextResp, "struct pvrdma_alloc_ucontext_resp", 8, {
 });
 
 /// Answer to the creation of a protection domain.
-#[derive(Clone, Copy, FromBytes, IntoBytes)]
+#[derive(Clone, Copy, FromBytes, Immutable, IntoBytes)]
 #[repr(C)]
 pub(crate) struct AllocPdResp {
     pub(crate) pdn: u32,
@@ -63,7 +65,7 @@ layout!(CreateCq, "struct pvrdma_create_cq", 16, {
 });
 
 /// Answer to the creation of a completion queue.
-#[derive(Clone, Copy, FromBytes, IntoBytes)]
+#[derive(Clone, Copy, FromBytes, Immutable, IntoBytes)]
 #[repr(C)]
 pub(crate) struct CreateCqResp {
     pub(crate) cqn: u32,
@@ -91,7 +93,7 @@ layout!(CreateSrq, "struct pvrdma_create_srq", 16, {
 });
 
 /// Answer to the creation of a shared receive queue.
-#[derive(Clone, Copy, FromBytes, IntoBytes)]
+#[derive(Clone, Copy, FromBytes, Immutable, IntoBytes)]
 #[repr(C)]
 pub(crate) struct CreateSrqResp {
     pub(crate) srqn: u32,
@@ -126,7 +128,7 @@ layout!(CreateQp, "struct pvrdma_create_qp", 32, {
 ///
 /// Old libraries have no room for it. They work with devices that make no difference between the
 /// number and the handle of a queue pair.
-#[derive(Clone, Copy, FromBytes, IntoBytes)]
+#[derive(Clone, Copy, FromBytes, Immutable, IntoBytes)]
 #[repr(C)]
 pub(crate) struct CreateQpResp {
     pub(crate) qpn: u32,
