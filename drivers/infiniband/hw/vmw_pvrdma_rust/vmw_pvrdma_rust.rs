@@ -35,6 +35,7 @@ mod srq;
 mod table;
 mod uar;
 mod ucontext;
+mod user_queue;
 mod wire;
 
 use kernel::{
