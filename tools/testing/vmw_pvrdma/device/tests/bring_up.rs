@@ -381,7 +381,7 @@ fn queue_pair_modification() {
         assert_eq!(guest.modify(&qp, init, bad), Err(EINVAL), "{what}");
     }
     assert_eq!(guest.modify(&qp, init | mask::QKEY, good), Err(EINVAL), "not of this type");
-    guest.to_init(&qp);
+    guest.enter_init(&qp);
 
     // An address that is not bound.
     let bits = mask::STATE
@@ -403,7 +403,7 @@ fn queue_pair_modification() {
     attrs.path_mtu = 3;
     assert_eq!(guest.modify(&qp, bits | mask::ALT_PATH, attrs), Err(EOPNOTSUPP));
     assert_eq!(guest.modify(&qp, bits, attrs), Ok(()));
-    guest.to_rts(&qp);
+    guest.enter_rts(&qp);
     let attrs = guest.query(&qp);
     assert_eq!((attrs.qp_state, attrs.cur_qp_state), (3, 3));
     assert_eq!((attrs.path_mtu, attrs.ah_attr.grh.dgid), (3, address(9)));

@@ -517,8 +517,8 @@ fn receiver_that_is_not_ready_is_asked_again() {
     };
     let (a, b) = (pair.a.clone(), pair.b.clone());
     pair.guest.set_state(&a, 0).unwrap();
-    pair.guest.to_init(&a);
-    pair.guest.to_rtr(&a, address(1), b.qpn);
+    pair.guest.enter_init(&a);
+    pair.guest.enter_rtr(&a, address(1), b.qpn);
     let attrs =
         QpAttr { qp_state: 3, sq_psn: 0xff_fffe, timeout: 3, rnr_retry: 7, ..Default::default() };
     let bits = mask::STATE
@@ -661,9 +661,9 @@ fn established_connections_are_told() {
     let mut pair = Pair::new(&machines);
     let (b, body) = (pair.b.clone(), pair.rdma(0));
     pair.guest.set_state(&b, 0).unwrap();
-    pair.guest.to_init(&b);
+    pair.guest.enter_init(&b);
     let dest = pair.a.qpn;
-    pair.guest.to_rtr(&b, address(1), dest);
+    pair.guest.enter_rtr(&b, address(1), dest);
     for wr_id in 1..3 {
         assert_eq!(pair.run(signaled(wr_id, WRITE), &body, &[]), SUCCESS);
     }

@@ -430,7 +430,7 @@ impl Guest {
         self.command::<_, QueryQpResp>(11, &query).unwrap().attrs
     }
 
-    pub fn to_init(&mut self, qp: &Qp) {
+    pub fn enter_init(&mut self, qp: &Qp) {
         let attrs = QpAttr {
             qp_state: 1,
             port_num: 1,
@@ -441,7 +441,7 @@ impl Guest {
         self.modify(qp, bits, attrs).unwrap();
     }
 
-    pub fn to_rtr(&mut self, qp: &Qp, dgid: Gid, dest_qp_num: u32) {
+    pub fn enter_rtr(&mut self, qp: &Qp, dgid: Gid, dest_qp_num: u32) {
         let attrs = QpAttr {
             qp_state: 2,
             path_mtu: 3,
@@ -468,7 +468,7 @@ impl Guest {
         self.modify(qp, bits, attrs).unwrap();
     }
 
-    pub fn to_rts(&mut self, qp: &Qp) {
+    pub fn enter_rts(&mut self, qp: &Qp) {
         let attrs = QpAttr {
             qp_state: 3,
             sq_psn: 0xff_fffe,
@@ -490,9 +490,9 @@ impl Guest {
 
     /// Takes a queue pair to RTS.
     pub fn connect_qp(&mut self, qp: &Qp, dgid: Gid, dest_qp_num: u32) {
-        self.to_init(qp);
-        self.to_rtr(qp, dgid, dest_qp_num);
-        self.to_rts(qp);
+        self.enter_init(qp);
+        self.enter_rtr(qp, dgid, dest_qp_num);
+        self.enter_rts(qp);
     }
 
     /// Takes a datagram queue pair to RTS.
