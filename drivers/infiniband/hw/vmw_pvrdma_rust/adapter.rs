@@ -297,7 +297,7 @@ impl<'a> Adapter<'a> {
 
     /// Writes the control register. Sleeps; see [`Channel::control`].
     pub(crate) fn control(&self, control: Control) -> Result {
-        self.channel.control(&self.hw.regs, control)
+        self.channel.control(self.dev(), &self.hw.regs, control)
     }
 
     /// Makes the device take up work. Sleeps.

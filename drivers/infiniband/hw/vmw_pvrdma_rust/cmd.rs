@@ -284,12 +284,15 @@ impl Channel {
     /// - [`EFAULT`] if the device refused it,
     /// - [`EIO`] if the channel is dead,
     /// - [`ENODEV`] if the adapter is gone.
-    pub(crate) fn control(&self, regs: &Regs<'_>, control: Control) -> Result {
+    pub(crate) fn control(&self, dev: &Device, regs: &Regs<'_>, control: Control) -> Result {
         let mut slots = self.slots.lock();
 
         slots.state.check().map_err(CmdError::code)?;
         regs.control(control);
-        slots.accepted(regs).map_err(|rejection| rejection.error)
+        slots.accepted(regs).map_err(|rejection| match rejection {
+            Rejection::Refused(_) => EFAULT,
+            Rejection::Gone => slots.note_loss(dev).code(),
+        })
     }
 
     /// Notes that the device may have answered. For interrupt handlers.
@@ -313,9 +316,12 @@ impl Channel {
 
         self.commands.inc();
         regs.request();
-        slots.accepted(regs).map_err(|rejection| {
-            self.note_refusal(dev, opcode, rejection.value);
-            CmdError::Refused(rejection.error)
+        slots.accepted(regs).map_err(|rejection| match rejection {
+            Rejection::Refused(value) => {
+                self.note_refusal(dev, opcode, value);
+                CmdError::Refused(EFAULT)
+            }
+            Rejection::Gone => slots.note_loss(dev),
         })
     }
 
@@ -355,8 +361,7 @@ impl Channel {
             }
 
             if matches!(self.sleep(), Wake::Idle) && regs.is_gone() {
-                slots.state = State::Gone;
-                return Err(CmdError::Refused(ENODEV));
+                return Err(slots.note_loss(dev));
             }
         }
     }
@@ -413,30 +418,31 @@ enum Wake {
     Idle,
 }
 
-/// A command or control that was not accepted.
-struct Rejection {
-    /// Content of the error register.
-    value: u32,
-    error: Error,
+/// Why a command or control was not accepted.
+enum Rejection {
+    /// The device refused it and left this in the error register.
+    Refused(u32),
+    /// There is no device.
+    Gone,
 }
 
 impl Slots {
     /// Returns whether the device accepted what was just started.
     ///
     /// The read also makes sure that the register write before it has reached the device.
-    fn accepted(&mut self, regs: &Regs<'_>) -> Result<(), Rejection> {
-        let value = regs.error();
-
-        if value == 0 {
-            return Ok(());
+    fn accepted(&self, regs: &Regs<'_>) -> Result<(), Rejection> {
+        match regs.error() {
+            0 => Ok(()),
+            regs::GONE if regs.is_gone() => Err(Rejection::Gone),
+            value => Err(Rejection::Refused(value)),
         }
-        let error = if value == regs::GONE && regs.is_gone() {
-            self.state = State::Gone;
-            ENODEV
-        } else {
-            EFAULT
-        };
-        Err(Rejection { value, error })
+    }
+
+    /// Notes that the adapter left its slot.
+    fn note_loss(&mut self, dev: &Device) -> CmdError {
+        dev_err!(dev, "the adapter is gone\n");
+        self.state = State::Gone;
+        CmdError::Refused(ENODEV)
     }
 }
 
