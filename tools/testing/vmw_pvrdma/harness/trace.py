@@ -18,6 +18,31 @@ from pathlib import Path
 QP_STATES = ("RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR")
 _IB_QP_STATE = 1
 
+# The attribute mask's bits, and the attributes of MODIFY_QP that they make valid.
+_QP_ATTRIBUTES = (
+    (1 << 0, "qp_state"),
+    (1 << 1, "cur_qp_state"),
+    (1 << 2, "en_sqd_async_notify"),
+    (1 << 3, "qp_access_flags"),
+    (1 << 4, "pkey_index"),
+    (1 << 5, "port_num"),
+    (1 << 6, "qkey"),
+    (1 << 7, "ah_attr"),
+    (1 << 8, "path_mtu"),
+    (1 << 9, "timeout"),
+    (1 << 10, "retry_cnt"),
+    (1 << 11, "rnr_retry"),
+    (1 << 12, "rq_psn"),
+    (1 << 13, "max_rd_atomic"),
+    (1 << 14, "alt_ah_attr alt_pkey_index alt_port_num alt_timeout"),
+    (1 << 15, "min_rnr_timer"),
+    (1 << 16, "sq_psn"),
+    (1 << 17, "max_dest_rd_atomic"),
+    (1 << 18, "path_mig_state"),
+    (1 << 19, "cap"),
+    (1 << 20, "dest_qp_num"),
+)
+
 # Fields whose values are chosen anew in each run.
 _CHOSEN = re.compile(r"(^|\.)(qpn|dest_qp_num|rq_psn|sq_psn|lkey|rkey|pdir_dma|start|pfn)$")
 # Commands that any reader of an attribute causes, at any time.
@@ -73,6 +98,24 @@ def _flatten(fields: dict, prefix: str = "") -> dict:
     return result
 
 
+def _mark_invalid_attributes(command: str, fields: dict) -> dict:
+    """Renames the attributes of MODIFY_QP that its mask does not select."""
+    if command != "MODIFY_QP":
+        return fields
+    valid = {
+        name
+        for bit, names in _QP_ATTRIBUTES
+        if fields["attr_mask"] & bit
+        for name in names.split()
+    }
+    return fields | {
+        "attrs": {
+            name if name in valid else f"(not in mask) {name}": value
+            for name, value in fields["attrs"].items()
+        }
+    }
+
+
 def _kind(name: str) -> str | None:
     """The kind of object whose handle a field holds."""
     match = _HANDLE.search(name)
@@ -123,7 +166,8 @@ class _Streams:
         self._objects[kind, handle] = (self._owner, self._created[self._owner, kind])
 
     def command(self, event: dict) -> None:
-        name, fields = event["name"], _flatten(event["fields"])
+        name = event["name"]
+        fields = _flatten(_mark_invalid_attributes(name, event["fields"]))
         self._owner = "queries" if name in _QUERIES else self._owner_of(fields)
         if name == "CREATE_UC":
             # The answer says to whom it belongs.

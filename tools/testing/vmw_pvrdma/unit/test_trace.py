@@ -37,8 +37,8 @@ def context(ctx: int, pd: int) -> list[list[dict]]:
     ]
 
 
-def modify(qp: int, state: int, **attrs) -> dict:
-    return command("MODIFY_QP", qp_handle=qp, attr_mask=1, attrs={"qp_state": state} | attrs)
+def modify(qp: int, state: int, mask: int = 1, **attrs) -> dict:
+    return command("MODIFY_QP", qp_handle=qp, attr_mask=mask, attrs={"qp_state": state} | attrs)
 
 
 class TraceTest(unittest.TestCase):
@@ -50,11 +50,20 @@ class TraceTest(unittest.TestCase):
     def test_a_field_that_differs_is_seen(self):
         create = answer("CREATE_QP", qpn=3)
         self.assertEqual(
-            trace.differences([create, modify(3, 1, port_num=1)], [create, modify(3, 1, port_num=2)]),
+            trace.differences(
+                [create, modify(3, 1, 0x21, port_num=1)], [create, modify(3, 1, 0x21, port_num=2)]
+            ),
             [
                 ("c", "kernel", "MODIFY_QP.attrs.port_num = 1"),
                 ("rust", "kernel", "MODIFY_QP.attrs.port_num = 2"),
             ],
+        )
+
+    def test_an_attribute_outside_the_mask_is_marked(self):
+        found = trace.differences([modify(3, 1, port_num=1)], [modify(3, 1, port_num=0)])
+        self.assertEqual(
+            [line for _, _, line in found],
+            [f"MODIFY_QP.attrs.(not in mask) port_num = {n}" for n in (1, 0)],
         )
 
     def test_a_missing_command_is_seen(self):
