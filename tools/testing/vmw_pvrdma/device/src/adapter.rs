@@ -187,11 +187,16 @@ impl Adapter {
 
     /// Takes over the shared region and fills in the capabilities. A region that cannot be used
     /// is left as it is, and the device cannot be activated.
+    ///
+    /// A driver whose probe failed late may come back without having reset the device; what the
+    /// device knows of its former life is then as good as gone.
     fn load_shared(&mut self) {
-        if self.is_active {
-            log::warn!("adapter {}: shared region changed while active: ignored", self.id);
-            return;
+        let dsr = self.dsr;
+        if self.shared.is_some() {
+            log::info!("adapter {}: new shared region without a reset", self.id);
+            self.reset();
         }
+        self.dsr = dsr;
         self.shared = self.read_shared();
         if self.shared.is_none() {
             log::warn!("adapter {}: shared region at {:#x} is unusable", self.id, self.dsr);

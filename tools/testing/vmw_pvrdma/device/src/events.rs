@@ -92,6 +92,9 @@ impl NotifyRing {
             return None;
         }
         let pages = Pages::read_mapped(memory, place.pdir_dma, count).ok()?;
+        if pages.has_duplicates() {
+            return None;
+        }
         let size = u32::try_from((count - 1) * PAGE_SIZE / stride).ok()?;
         Some(Self { ring: Ring { half: Half::Rx, offset: PAGE_SIZE, stride, size }, pages })
     }
@@ -161,5 +164,8 @@ mod tests {
             let place = RingPages { num_pages, pdir_dma, ..Default::default() };
             assert!(NotifyRing::events(&memory, &place).is_none(), "{num_pages}");
         }
+        let pdir_dma = write_directory(&memory, &[0x12000, 0x13000, 0x12000]);
+        let place = RingPages { num_pages: 3, pdir_dma, ..Default::default() };
+        assert!(NotifyRing::events(&memory, &place).is_none(), "the same page twice");
     }
 }

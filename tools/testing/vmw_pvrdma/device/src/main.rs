@@ -107,8 +107,8 @@ fn run(args: &Args) -> anyhow::Result<()> {
         })
         .context("cannot start a thread")?;
 
-    println!("ready");
-    io::stdout().flush()?;
+    let mut stdout = io::stdout();
+    writeln!(stdout, "ready").and_then(|()| stdout.flush()).context("cannot say ready")?;
     Err(failure.recv()?).context("an adapter cannot go on")
 }
 

@@ -4,6 +4,8 @@
 //! A directory is a page of 512 addresses of tables, a table is a page of 512 addresses of pages.
 //! That is 1 GiB at most. The adapter reads a directory once, when the object is created.
 
+use std::collections::HashSet;
+
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::abi::PAGE_SIZE;
@@ -57,6 +59,12 @@ impl Pages {
             Some(page) => Err(OutOfMemory(*page).into()),
             None => Ok(pages),
         }
+    }
+
+    /// Whether a page occurs twice.
+    pub fn has_duplicates(&self) -> bool {
+        let mut seen = HashSet::new();
+        !self.0.iter().all(|page| seen.insert(page))
     }
 
     /// Length of the buffer in bytes.

@@ -78,6 +78,22 @@ fn reset_forgets_everything() {
     assert_eq!(guest.create_pd(0), 0);
 }
 
+/// A probe that fails late comes back without a reset.
+#[test]
+fn new_shared_region_starts_over() {
+    let machines = Machines::start(1, newest());
+    let mut guest = machines.boot(0);
+    assert_eq!((guest.create_pd(0), guest.create_pd(0)), (0, 1));
+    let dsr = guest.shared_region();
+    guest.set_dsr(dsr);
+    guest.write_reg(REQUEST, 0);
+    assert_eq!(guest.read_reg(ERR), EINVAL);
+    guest.write_reg(IMR, 0);
+    guest.write_reg(CTL, 0);
+    assert_eq!(guest.read_reg(ERR), 0);
+    assert_eq!(guest.create_pd(0), 0);
+}
+
 #[test]
 fn next_machine_finds_a_fresh_adapter() {
     let machines = Machines::start(1, newest());
