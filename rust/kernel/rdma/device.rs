@@ -31,7 +31,10 @@ use crate::{
 use core::{
     cell::UnsafeCell,
     ops::Deref,
-    ptr::NonNull, //
+    ptr::{
+        null_mut,
+        NonNull, //
+    },
 };
 
 /// An RDMA device.
@@ -275,19 +278,18 @@ impl<D: Driver> UnregisteredDevice<D> {
 
         // INVARIANT: The device was just allocated.
         let mut dev = Self(dev);
-        dev.raw_mut().node_type =
-            u8::try_from(bindings::RDMA_NODE_IB_CA).unwrap_or_else(|_| build_error!());
+        // CAST: The node types are small numbers.
+        // SAFETY: As in the setters below.
+        unsafe { (*dev.as_raw()).node_type = bindings::RDMA_NODE_IB_CA as u8 };
         dev.set_ports(1);
         dev.set_num_comp_vectors(1);
         Ok(dev)
     }
 
-    /// Gives access to the C structure.
+    /// Returns the C structure.
     #[inline]
-    fn raw_mut(&mut self) -> &mut bindings::ib_device {
-        // SAFETY: Valid by the type invariant. As long as the device is not registered the core
-        // does not touch the fields that are set here.
-        unsafe { &mut *self.0.as_ref().as_raw() }
+    fn as_raw(&self) -> *mut bindings::ib_device {
+        self.0.as_ptr().cast()
     }
 
     /// Returns a counted reference, to be used once the device is registered.
@@ -300,19 +302,23 @@ impl<D: Driver> UnregisteredDevice<D> {
     /// Sets the identifier of the node.
     #[inline]
     pub fn set_node_guid(&mut self, guid: Guid) {
-        self.raw_mut().node_guid = guid.to_raw();
+        // SAFETY: Valid by the type invariant. As long as the device is not registered nobody else
+        // uses the member.
+        unsafe { (*self.as_raw()).node_guid = guid.to_raw() };
     }
 
     /// Sets the number of ports.
     #[inline]
     pub fn set_ports(&mut self, ports: u32) {
-        self.raw_mut().phys_port_cnt = ports;
+        // SAFETY: As for `set_node_guid`.
+        unsafe { (*self.as_raw()).phys_port_cnt = ports };
     }
 
     /// Sets the number of completion vectors.
     #[inline]
     pub fn set_num_comp_vectors(&mut self, vectors: u16) {
-        self.raw_mut().num_comp_vectors = vectors.into();
+        // SAFETY: As for `set_node_guid`.
+        unsafe { (*self.as_raw()).num_comp_vectors = vectors.into() };
     }
 }
 
@@ -320,7 +326,7 @@ impl<D: Driver> Drop for UnregisteredDevice<D> {
     fn drop(&mut self) {
         // SAFETY: By the type invariant nobody did this before. The device is not registered: its
         // registration, if there was one, ended before.
-        unsafe { bindings::ib_dealloc_device(self.0.as_ref().as_raw()) };
+        unsafe { bindings::ib_dealloc_device(self.as_raw()) };
     }
 }
 
@@ -356,16 +362,14 @@ impl<'a, D: Driver> Registration<'a, D> {
     /// unregistered before the parent is unbound and before `'a` ends.
     pub unsafe fn new(
         parent: &'a device::Device<device::Bound>,
-        mut dev: UnregisteredDevice<D>,
+        dev: UnregisteredDevice<D>,
         options: RegisterOptions,
         data: impl PinInit<D::RegistrationData<'a>, Error>,
     ) -> Result<Self> {
         let data = KBox::pin_init(data, GFP_KERNEL)?;
 
-        {
-            let raw = dev.raw_mut();
-            raw.__bindgen_anon_1.dev.parent = parent.as_raw();
-        }
+        // SAFETY: As in the setters of `UnregisteredDevice`.
+        unsafe { (*dev.as_raw()).__bindgen_anon_1.dev.parent = parent.as_raw() };
 
         // SAFETY: The device is valid by the type invariant of `UnregisteredDevice`.
         let this = unsafe { dev.0.as_ref() };
@@ -384,6 +388,11 @@ impl<'a, D: Driver> Registration<'a, D> {
         // From now on `Driver::netdev_port` may be called. It is declared after `data` and so
         // dropped before it if the registration fails.
         let follower = if D::HAS_NETDEV_PORT {
+            // Has alloc_port_data() in drivers/infiniband/core/device.c done its work before the
+            // follower and ib_register_device() can do it at the same time.
+            // SAFETY: The device was not deallocated.
+            unsafe { this.set_netdev(null_mut(), 1) }?;
+
             // SAFETY: The follower is dropped before `data` and `dev`, here and in `drop`.
             Some(KBox::pin_init(unsafe { Follower::new(dev.0) }, GFP_KERNEL)?)
         } else {

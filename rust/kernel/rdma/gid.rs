@@ -7,6 +7,7 @@ use crate::{
     bindings,
     prelude::*, //
 };
+use core::marker::PhantomData;
 
 /// A 128-bit global identifier, in network byte order.
 #[repr(transparent)]
@@ -47,21 +48,34 @@ impl Guid {
 ///
 /// # Invariants
 ///
-/// The reference is to an entry that the core keeps unchanged meanwhile.
-pub struct GidEntry<'a>(&'a bindings::ib_gid_attr);
+/// `raw` points to an entry that lives for `'a`, the members of which that are read here do not
+/// change meanwhile.
+pub struct GidEntry<'a> {
+    raw: *const bindings::ib_gid_attr,
+    _entry: PhantomData<&'a bindings::ib_gid_attr>,
+}
 
-impl<'a> GidEntry<'a> {
+impl GidEntry<'_> {
     /// Makes an entry of what the core passed.
+    ///
+    /// # Safety
+    ///
+    /// To be called by the `add_gid` and `del_gid` callbacks with their argument; the result must
+    /// not outlive the callback.
     #[inline]
-    pub(super) fn new(raw: &'a bindings::ib_gid_attr) -> Self {
-        // INVARIANT: The reference proves it.
-        Self(raw)
+    pub(super) unsafe fn new(raw: *const bindings::ib_gid_attr) -> Self {
+        // INVARIANT: As struct ib_device_ops in include/rdma/ib_verbs.h promises.
+        Self {
+            raw,
+            _entry: PhantomData,
+        }
     }
 
     /// Returns the identifier.
     #[inline]
     pub fn gid(&self) -> Gid {
-        Gid::from_raw(&self.0.gid)
+        // SAFETY: By the type invariant.
+        Gid::from_raw(unsafe { &(*self.raw).gid })
     }
 
     /// Returns the type of the entry.
@@ -71,18 +85,21 @@ impl<'a> GidEntry<'a> {
     /// `EINVAL` if the type is not known.
     #[inline]
     pub fn gid_type(&self) -> Result<GidType> {
-        self.0.gid_type.try_into()
+        // SAFETY: By the type invariant.
+        unsafe { (*self.raw).gid_type }.try_into()
     }
 
     /// Returns the index of the entry in the table.
     #[inline]
     pub fn index(&self) -> u32 {
-        self.0.index.into()
+        // SAFETY: By the type invariant.
+        unsafe { (*self.raw).index }.into()
     }
 
     /// Returns the port whose table it is.
     #[inline]
     pub fn port(&self) -> u32 {
-        self.0.port_num
+        // SAFETY: By the type invariant.
+        unsafe { (*self.raw).port_num }
     }
 }

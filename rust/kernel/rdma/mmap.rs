@@ -4,6 +4,7 @@
 
 use crate::{
     bindings,
+    device::Bound,
     error::to_result,
     mm::virt::VmaNew,
     page::{
@@ -72,15 +73,20 @@ impl UserMmap<'_> {
     ///
     /// # Errors
     ///
-    /// - `EINVAL` if the mapping is private or does not lie inside of the BAR.
+    /// - `EINVAL` if the mapping is private, if it does not lie inside of the BAR, or if the BAR is
+    ///   not one of memory.
     /// - `EAGAIN` if the page tables cannot be set up.
     // `pgprot_noncached()` is a macro of each architecture; so far only that of x86 was needed.
     #[cfg(CONFIG_X86)]
     #[inline]
-    pub fn map_bar(self, pdev: &pci::Device, bar: u32, page: usize) -> Result {
+    pub fn map_bar(self, pdev: &pci::Device<Bound>, bar: u32, page: usize) -> Result {
         let start: u64 = pdev.resource_start(bar)?;
         let pages = usize::try_from(pdev.resource_len(bar)?)? / PAGE_SIZE;
         let len = self.len();
+
+        if !pdev.bar_is_memory(bar) {
+            return Err(EINVAL);
+        }
 
         if page.checked_add(len / PAGE_SIZE).ok_or(EINVAL)? > pages {
             return Err(EINVAL);

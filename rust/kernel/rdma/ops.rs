@@ -323,11 +323,11 @@ impl<D: Driver> Ops<D> {
         _context: *mut *mut c_void,
     ) -> c_int {
         from_result(|| {
-            // SAFETY: The core passes an entry that it does not change meanwhile.
-            let attr = unsafe { &*attr };
+            // SAFETY: The core passes a valid entry.
+            let entry = unsafe { GidEntry::new(attr) };
 
             // SAFETY: This is a callback of the device.
-            unsafe { Device::<D>::with(attr.device, |ctx| D::add_gid(ctx, &GidEntry::new(attr))) }?;
+            unsafe { Device::<D>::with((*attr).device, |ctx| D::add_gid(ctx, &entry)) }?;
             Ok(0)
         })
     }
@@ -340,11 +340,11 @@ impl<D: Driver> Ops<D> {
         _context: *mut *mut c_void,
     ) -> c_int {
         from_result(|| {
-            // SAFETY: The core passes an entry that it does not change meanwhile.
-            let attr = unsafe { &*attr };
+            // SAFETY: The core passes a valid entry.
+            let entry = unsafe { GidEntry::new(attr) };
 
             // SAFETY: This is a callback of the device.
-            unsafe { Device::<D>::with(attr.device, |ctx| D::del_gid(ctx, &GidEntry::new(attr))) }?;
+            unsafe { Device::<D>::with((*attr).device, |ctx| D::del_gid(ctx, &entry)) }?;
             Ok(0)
         })
     }
@@ -631,10 +631,10 @@ impl<D: Driver> Ops<D> {
             // SAFETY: As above.
             unsafe { init_attr.write(pin_init::zeroed()) };
 
-            // SAFETY: As above; they were initialised.
+            // SAFETY: As above; it was initialised.
             result.write(unsafe { &mut *attr });
-            // SAFETY: As above; the queue pair is valid and its attributes do not change.
-            init_result.write(unsafe { &mut *init_attr }, unsafe { &*qp });
+            // SAFETY: As above; the queue pair is valid.
+            unsafe { init_result.write(&mut *init_attr, qp) };
             Ok(0)
         })
     }

@@ -238,14 +238,25 @@ pub struct QpInitAttr {
 
 impl QpInitAttr {
     /// Writes the answer into a structure that was zeroed; the rest comes from the queue pair.
+    ///
+    /// # Safety
+    ///
+    /// `qp` must point to a live queue pair.
     #[inline]
-    pub(super) fn write(&self, raw: &mut bindings::ib_qp_init_attr, qp: &bindings::ib_qp) {
-        raw.event_handler = qp.registered_event_handler;
-        raw.qp_context = qp.qp_context;
-        raw.send_cq = qp.send_cq;
-        raw.recv_cq = qp.recv_cq;
-        raw.srq = qp.srq;
-        raw.qp_type = qp.qp_type;
+    pub(super) unsafe fn write(
+        &self,
+        raw: &mut bindings::ib_qp_init_attr,
+        qp: *const bindings::ib_qp,
+    ) {
+        // SAFETY: By the requirement; these members do not change after the creation.
+        unsafe {
+            raw.event_handler = (*qp).registered_event_handler;
+            raw.qp_context = (*qp).qp_context;
+            raw.send_cq = (*qp).send_cq;
+            raw.recv_cq = (*qp).recv_cq;
+            raw.srq = (*qp).srq;
+            raw.qp_type = (*qp).qp_type;
+        }
         raw.sq_sig_type = if self.signal_all {
             bindings::ib_sig_type_IB_SIGNAL_ALL_WR
         } else {

@@ -48,7 +48,10 @@ impl<D: Driver> Attributes<D> {
         &Self::attribute(c"board_id", Self::show_board_id);
 
     /// Makes a read-only attribute.
-    #[allow(clippy::needless_update, reason = "`attribute` has more members with lockdep")]
+    #[allow(
+        clippy::needless_update,
+        reason = "`attribute` has more members with lockdep"
+    )]
     const fn attribute(name: &'static CStr, show: Show) -> bindings::device_attribute {
         bindings::device_attribute {
             attr: bindings::attribute {

@@ -39,11 +39,13 @@ pub struct UserRange {
 ///
 /// # Invariants
 ///
-/// `raw` is a user memory of the device that `_dev` is embedded in.
+/// `raw` is a user memory of the RDMA device that `_dev` is embedded in.
 pub struct Umem {
     raw: NonNull<bindings::ib_umem>,
-    /// Keeps the memory of the RDMA device alive, which `ib_umem_release()` uses.
+    /// Keeps the RDMA device in memory, which `ib_umem_release()` uses.
     _dev: ARef<device::Device>,
+    /// Keeps the device that does DMA in memory, which `ib_umem_release()` uses too.
+    _parent: Option<ARef<device::Device>>,
 }
 
 // SAFETY: User memory may be released from any thread.
@@ -84,6 +86,7 @@ impl Umem {
         Ok(Self {
             raw: NonNull::new(raw).ok_or(EINVAL)?,
             _dev: dev.as_ref().into(),
+            _parent: dev.as_ref().parent().map(Into::into),
         })
     }
 
