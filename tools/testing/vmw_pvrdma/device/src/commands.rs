@@ -29,7 +29,11 @@ impl Adapter {
         let name = command.name();
         self.trace.emit(|| Event::Command { name, fields: &command });
 
-        let (err, reg_err, fields) = match self.execute(&command, schedule) {
+        let outcome = self.execute(&command, schedule);
+        if let Err(refusal) = outcome {
+            log::info!("adapter {}: {name} is refused: {refusal:?}", self.id());
+        }
+        let (err, reg_err, fields) = match outcome {
             Ok(response) => (0, Ok(()), response),
             Err(Refusal::Answer(errno)) => (errno as u8, Ok(()), Response::Empty {}),
             Err(Refusal::Register(errno)) => (0, Err(errno), Response::Empty {}),

@@ -333,7 +333,7 @@ fn memory_regions_are_checked() {
         ("wraps", EINVAL, CreateMr { start: u64::MAX - 0xff, ..good }),
         ("no directory", EINVAL, CreateMr { pdir_dma: 0, ..good }),
         ("no such domain", ENOENT, CreateMr { pd_handle: 7, ..good }),
-        ("windows", EINVAL, CreateMr { access_flags: 1 << 4, ..good }),
+        ("zero based", EINVAL, CreateMr { access_flags: 1 << 5, ..good }),
         ("remote but not local", EINVAL, CreateMr { access_flags: 2, ..good }),
         ("remote DMA", EINVAL, CreateMr { flags: 1, access_flags: 3, ..good }),
         ("too many pages", EINVAL, CreateMr { flags: 2, access_flags: 0, nchunks: 129, ..good }),

@@ -39,8 +39,10 @@ pub mod access {
     pub const REMOTE_READ: u32 = 1 << 2;
     /// Peers may run atomic operations.
     pub const REMOTE_ATOMIC: u32 = 1 << 3;
-    /// Everything this adapter implements.
-    pub const SUPPORTED: u32 = LOCAL_WRITE | REMOTE_WRITE | REMOTE_READ | REMOTE_ATOMIC;
+    /// Memory windows may be bound to the region. There are none, so it means nothing here.
+    pub const MW_BIND: u32 = 1 << 4;
+    /// Everything this adapter implements or need not implement.
+    pub const SUPPORTED: u32 = LOCAL_WRITE | REMOTE_WRITE | REMOTE_READ | REMOTE_ATOMIC | MW_BIND;
     /// Hints which a device is free to ignore.
     pub const OPTIONAL: u32 = 0x3ff0_0000;
 }
