@@ -39,6 +39,9 @@ const MAX_UARS: u32 = MAX_OBJECTS;
 /// Limit of the length of the GID table, for the same reason.
 const MAX_GIDS: u32 = 1 << 16;
 
+/// Limit of the number of queue pairs: a completion names one with 16 bits.
+const MAX_QPS: u32 = 1 << 16;
+
 /// Limit of the number of pages of a fast registration.
 pub(crate) const MAX_FAST_REG_PAGES: u32 = 128;
 
@@ -213,6 +216,8 @@ fn sanitise(version: Version, caps: &mut DeviceCaps) {
     }
     caps.max_fast_reg_page_list_len = caps.max_fast_reg_page_list_len.min(MAX_FAST_REG_PAGES);
 
+    caps.max_qp = caps.max_qp.min(MAX_QPS);
+
     // CAST: `usize` has 64 bits here.
     caps.max_mr_size = caps.max_mr_size.min((page_dir::MAX_PAGES * PAGE) as u64);
 }
@@ -329,9 +334,11 @@ mod tests {
         let mut caps = plausible();
 
         caps.max_fast_reg_page_list_len = 256;
+        caps.max_qp = 1 << 17;
         sanitise(Version::new(20)?, &mut caps);
         assert_eq!(caps.max_fast_reg_page_list_len, 128);
         assert_eq!(caps.max_mr_size, 1 << 30);
+        assert_eq!(caps.max_qp, 1 << 16);
         Ok(())
     }
 }

@@ -269,7 +269,7 @@ fn ah_to_wire(ah: &AhAttr) -> Result<wire::AhAttr> {
 /// Converts an address.
 fn ah_from_wire(ah: &wire::AhAttr) -> AhAttr {
     AhAttr {
-        grh: (ah.ah_flags & wire::ah_flag::GRH != 0).then(|| GlobalRoute {
+        grh: (ah.ah_flags & wire::ah_flag::GRH != 0).then_some(GlobalRoute {
             dgid: Gid(ah.grh.dgid),
             flow_label: ah.grh.flow_label,
             sgid_index: ah.grh.sgid_index,
@@ -335,7 +335,8 @@ pub(crate) fn qp_attr_to_wire(attr: &QpAttr) -> Result<wire::QpAttr> {
 pub(crate) fn qp_attr_from_wire(wire: &wire::QpAttr) -> Result<QpAttr> {
     Ok(QpAttr {
         state: Some(qp_state_from_wire(wire.qp_state)?),
-        cur_state: Some(qp_state_from_wire(wire.cur_qp_state)?),
+        // The device has one state only; see `Qp::query`.
+        cur_state: None,
         path_mtu: match wire.path_mtu {
             0 => None,
             mtu => Some(mtu_from_wire(mtu)?),

@@ -168,6 +168,7 @@ impl CompletionQueue for Cq {
             let entries = entries(init.cqe(), adapter.caps().max_cqe)?;
             let share = ctx.quotas.cq.take()?;
             let events = init.events(static_lock_class!())?;
+            init.set_cqe(entries)?;
 
             let memory = match udata {
                 Some(udata) => user_memory(ctx, udata, entries)?,
@@ -201,7 +202,6 @@ impl CompletionQueue for Cq {
                 memory.destroyed(adapter.dev(), adapter.tell(&Destroy(reply.handle)));
                 return Err(error);
             }
-            init.set_cqe(entries)?;
 
             Ok(try_pin_init!(Self {
                 handle: reply.handle,

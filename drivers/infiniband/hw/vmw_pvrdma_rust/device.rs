@@ -200,7 +200,7 @@ impl rdma::Driver for Pvrdma {
 
         write!(
             out,
-            "{}.{}.{}\n",
+            "{}.{}.{}",
             version >> 32,
             (version >> 16) & 0xffff,
             version & 0xffff

@@ -179,6 +179,8 @@ impl QueuePair for Qp {
         pin_init::pin_init_scope(move || {
             let adapter = &*ctx.adapter;
             let kind = check(adapter, init)?;
+            let send_cq = cq_handle(init.send_cq())?;
+            let recv_cq = cq_handle(init.recv_cq())?;
 
             // A library that does not take the handle would use the number in its place.
             if udata.is_some_and(|udata| udata.out_len() < size_of::<uapi::CreateQpResp>())
@@ -204,8 +206,8 @@ impl QueuePair for Qp {
                 adapter.dev(),
                 adapter.ask(&CreateQp {
                     pd: init.pd().handle(),
-                    send_cq: cq_handle(init.send_cq())?,
-                    recv_cq: cq_handle(init.recv_cq())?,
+                    send_cq,
+                    recv_cq,
                     srq: init.srq().map(|srq| srq.handle()),
                     cap: convert::cap_to_wire(&cap),
                     access: wire::access::LOCAL_WRITE,

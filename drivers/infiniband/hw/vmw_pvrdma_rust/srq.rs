@@ -50,7 +50,7 @@ const MASK_LIMIT: u32 = 1 << 1;
 
 /// What the requests lie in.
 struct Memory {
-    directory: PageDir,
+    _directory: PageDir,
     _umem: Umem,
 }
 
@@ -100,7 +100,7 @@ impl Srq {
 
         let pages = (&directory).into();
         let memory = Lent::new(Memory {
-            directory,
+            _directory: directory,
             _umem: umem,
         });
         let handle = memory.created(
