@@ -157,7 +157,7 @@ impl Adapter {
         match register {
             Register::DsrLow => self.dsr = u64::from(value),
             Register::DsrHigh => {
-                self.dsr = u64::from(value) << 32 | self.dsr & u64::from(u32::MAX);
+                self.dsr = (u64::from(value) << 32) | (self.dsr & u64::from(u32::MAX));
                 self.load_shared();
             }
             Register::Ctl => self.control(value),

@@ -42,7 +42,7 @@ impl Doorbell {
     pub fn decode(offset: u64, word: u32) -> Option<(u32, Self)> {
         let page = u32::try_from(offset / PAGE_SIZE as u64).ok()?;
         let handle = word & HANDLE;
-        let bit = |bit: u32| word & 1 << bit != 0;
+        let bit = |bit: u32| word & (1 << bit) != 0;
         let doorbell = match offset % PAGE_SIZE as u64 {
             0 => Self::Qp { handle, send: bit(30), recv: bit(31) },
             4 => Self::Cq { handle, arm: bit(30), arm_solicited: bit(29), poll: bit(31) },

@@ -49,7 +49,7 @@ pub fn build(roce: Roce, path: &Path, len: u32) -> [u8; SIZE] {
 fn ipv6(path: &Path, payload: u32, next_header: u8) -> [u8; SIZE] {
     let mut header = [0; SIZE];
     let tclass_flowlabel = path.sl_tclass_flowlabel & 0x0fff_ffff;
-    header[..4].copy_from_slice(&(6 << 28 | tclass_flowlabel).to_be_bytes());
+    header[..4].copy_from_slice(&((6 << 28) | tclass_flowlabel).to_be_bytes());
     // A datagram is shorter than an MTU.
     header[4..6].copy_from_slice(&(payload as u16).to_be_bytes());
     header[6] = next_header;

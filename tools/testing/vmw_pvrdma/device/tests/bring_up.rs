@@ -342,7 +342,7 @@ fn memory_regions_are_checked() {
         assert_eq!(guest.command::<_, CreateMrResp>(4, &command), Err(errno), "{what}");
     }
     let first: CreateMrResp = guest.command(4, &good).unwrap();
-    let relaxed = CreateMr { access_flags: access::SUPPORTED | 1 << 20, ..good };
+    let relaxed = CreateMr { access_flags: access::SUPPORTED | (1 << 20), ..good };
     let second: CreateMrResp = guest.command(4, &relaxed).unwrap();
     assert_ne!(first.lkey, second.lkey);
     let destroy = DestroyMr { mr_handle: first.mr_handle, ..Default::default() };

@@ -3,7 +3,7 @@
 
 mod guest;
 
-use guest::{address, signaled, Cq, Guest, Machines, Mr, Qp};
+use guest::{address, signaled, Cq, Guest, Machines, Mr, Qp, RING_SEND};
 use pvrdma_device::abi::attrs::{qp_mask as mask, QpAttr};
 use pvrdma_device::abi::commands::{DestroyMr, ModifySrq};
 use pvrdma_device::abi::wqe::{
@@ -577,17 +577,17 @@ fn notifications() {
     };
     let b_cq = pair.b_cq.handle;
     assert_eq!(send(&mut pair, 0), (None, 0), "not armed");
-    pair.guest.doorbell(0, 4, 1 << 30 | b_cq);
+    pair.guest.arm(&pair.b_cq, false);
     assert_eq!(send(&mut pair, 0), (Some(b_cq), 1));
     assert_eq!(send(&mut pair, 4), (None, 0), "once only");
-    pair.guest.doorbell(0, 4, 1 << 29 | b_cq);
+    pair.guest.arm(&pair.b_cq, true);
     assert_eq!(send(&mut pair, 0), (None, 0), "not solicited");
     assert_eq!(send(&mut pair, 4), (Some(b_cq), 1));
-    pair.guest.doorbell(0, 4, 1 << 30 | b_cq);
-    pair.guest.doorbell(0, 4, 1 << 29 | b_cq);
+    pair.guest.arm(&pair.b_cq, false);
+    pair.guest.arm(&pair.b_cq, true);
     assert_eq!(send(&mut pair, 0), (Some(b_cq), 1), "the stronger wish stays");
     // An error is always solicited.
-    pair.guest.doorbell(0, 4, 1 << 29 | b_cq);
+    pair.guest.arm(&pair.b_cq, true);
     pair.guest.post_recv(&b, 2, &[]);
     pair.guest.set_state(&b, ERR).unwrap();
     assert_eq!(pair.guest.wait_notification(), b_cq);
@@ -601,7 +601,7 @@ fn notification_ring_goes_round() {
     // The masks make 1024 entries of it, and 2048 indices.
     for round in 0..2100_u64 {
         let a_cq = pair.a_cq.handle;
-        pair.guest.doorbell(0, 4, 1 << 30 | a_cq);
+        pair.guest.arm(&pair.a_cq, false);
         assert_eq!(pair.run(signaled(round, WRITE), &body, &[]), SUCCESS);
         assert_eq!(pair.guest.wait_notification(), a_cq);
     }
@@ -615,11 +615,11 @@ fn doorbells_of_others_are_ignored() {
     assert_eq!(context, 1);
     let (a, body) = (pair.a.clone(), pair.rdma(0));
     pair.guest.write_send(&a, signaled(1, WRITE), &body, &[]);
-    pair.guest.doorbell(1, 0, 1 << 30 | a.handle);
-    pair.guest.doorbell(0, 0, 1 << 30 | 999);
+    pair.guest.doorbell(1, 0, RING_SEND | a.handle);
+    pair.guest.doorbell(0, 0, RING_SEND | 999);
     std::thread::sleep(std::time::Duration::from_millis(20));
     assert!(pair.guest.poll(&pair.a_cq).is_none());
-    pair.guest.doorbell(0, 0, 1 << 30 | a.handle);
+    pair.guest.ring_send(&a);
     assert_eq!(pair.guest.wait(&pair.a_cq).status, SUCCESS);
 }
 
@@ -636,7 +636,7 @@ fn overrun_completion_queue_ends_its_queue_pairs() {
     for wr_id in 0..3 {
         guest.write_send(&qp, signaled(wr_id, WRITE), &body, &[]);
     }
-    guest.doorbell(0, 0, 1 << 30 | qp.handle);
+    guest.ring_send(&qp);
     assert_eq!(guest.wait_event(), [0, cq.handle]);
     assert_eq!(guest.wait_event(), [1, qp.handle]);
     assert_eq!(guest.query(&qp).qp_state, ERR);
@@ -650,7 +650,7 @@ fn broken_ring_index_ends_the_queue_pair() {
     let mut pair = Pair::new(&machines);
     let a = pair.a.clone();
     pair.guest.corrupt_send_tail(&a, 0x1234_5678);
-    pair.guest.doorbell(0, 0, 1 << 30 | a.handle);
+    pair.guest.ring_send(&a);
     assert_eq!(pair.guest.wait_event(), [1, a.handle]);
     assert_eq!(pair.states(), (ERR, 3));
 }
@@ -731,7 +731,7 @@ fn datagrams() {
     let body = |remote_qpn, remote_qkey, dgid: Gid| UdBody {
         remote_qpn,
         remote_qkey,
-        av: AddressVector { port_pd: 1 << 24 | pd, dgid, hop_limit: 9, ..Default::default() },
+        av: AddressVector { port_pd: (1 << 24) | pd, dgid, hop_limit: 9, ..Default::default() },
     };
     let list = [from.sge(0, 100)];
 
@@ -821,7 +821,7 @@ fn memory_that_is_taken_away_is_not_used() {
     pair.guest.unmap();
     let a = pair.a.clone();
     pair.guest.write_send(&a, signaled(1, WRITE), &body, &[]);
-    pair.guest.doorbell(0, 0, 1 << 30 | a.handle);
+    pair.guest.ring_send(&a);
     std::thread::sleep(std::time::Duration::from_millis(20));
     assert!(pair.guest.poll(&pair.a_cq).is_none());
 }

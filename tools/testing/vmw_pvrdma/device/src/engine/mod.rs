@@ -197,7 +197,7 @@ fn fatal(world: &mut World, qp_ref: QpRef) {
 
 /// Stops the send queue of a datagram queue pair; it goes on to receive.
 fn send_error(world: &mut World, qp_ref: QpRef) {
-    if let Some(qp) = world.qp_mut(qp_ref) {
+    if let Some(qp) = world.qp_mut(qp_ref).filter(|qp| qp.state != QpState::Err) {
         qp.state = QpState::Sqe;
     }
     world.schedule.ready(qp_ref);

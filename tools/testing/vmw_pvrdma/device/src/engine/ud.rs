@@ -57,7 +57,7 @@ fn prepare(world: &World, from: QpRef) -> Result<Datagram, Status> {
         return Err(Status::LocalOperation);
     };
     let AddressVector { port_pd, gid_index, .. } = body.av;
-    if port_pd != u32::from(PORT) << 24 | qp.pd {
+    if port_pd != (u32::from(PORT) << 24) | qp.pd {
         return Err(Status::LocalOperation);
     }
     let sgid = adapter.objects.gids.get(gid_index).ok_or(Status::LocalOperation)?;

@@ -88,7 +88,7 @@ impl Adapter {
             _ => return Err(Errno::Invalid.into()),
         };
         let mr_handle = self.objects.mrs.vacant().ok_or(Errno::NoMemory)?;
-        let key = mr_handle << KEY_SHIFT | self.objects.mrs_created & KEY_MASK;
+        let key = (mr_handle << KEY_SHIFT) | (self.objects.mrs_created & KEY_MASK);
         self.objects.mrs_created += 1;
         let mr = Mr { pd: command.pd_handle, key, access: rights, target, fast_pages };
         self.objects.mrs.insert(mr_handle, mr);

@@ -239,7 +239,7 @@ impl Adapter {
             (false, false) => {
                 let handle = vacant?;
                 let count = objects.qps_created % NUMBER_COUNTS + 1;
-                (handle, count << NUMBER_SHIFT | handle)
+                (handle, (count << NUMBER_SHIFT) | handle)
             }
         };
         objects.qps_created += 1;

@@ -48,6 +48,13 @@ pub const REQUEST: u64 = 0x10;
 pub const ERR: u64 = 0x14;
 pub const IMR: u64 = 0x1c;
 
+/// Bits of doorbells.
+pub const RING_SEND: u32 = 1 << 30;
+const RING_RECV: u32 = 1 << 31;
+const RING_SRQ: u32 = 1 << 30;
+const ARM: u32 = 1 << 30;
+const ARM_SOLICITED: u32 = 1 << 29;
+
 /// Longest time that anything takes on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -535,6 +542,11 @@ impl Guest {
         self.publish(qp.base, qp.send_wr);
     }
 
+    /// Tells that a send queue has requests.
+    pub fn ring_send(&mut self, qp: &Qp) {
+        self.doorbell(0, 0, RING_SEND | qp.handle);
+    }
+
     /// Posts a send request.
     pub fn post_send<T: IntoBytes + Immutable>(
         &mut self,
@@ -544,7 +556,7 @@ impl Guest {
         sges: &[Sge],
     ) {
         self.write_send(qp, header, body, sges);
-        self.doorbell(0, 0, 1 << 30 | qp.handle);
+        self.ring_send(qp);
     }
 
     fn write_recv(&self, entry: u64, wr_id: u64, sges: &[Sge]) {
@@ -559,7 +571,7 @@ impl Guest {
         let entry = self.tail(ring, qp.recv_base, recv_stride(MAX_SGE), qp.recv_wr);
         self.write_recv(entry, wr_id, sges);
         self.publish(ring, qp.recv_wr);
-        self.doorbell(0, 0, 1 << 31 | qp.handle);
+        self.doorbell(0, 0, RING_RECV | qp.handle);
     }
 
     /// Posts a receive request to a shared queue.
@@ -568,11 +580,12 @@ impl Guest {
         let entry = self.tail(ring, srq.base + PAGE, recv_stride(MAX_SGE), srq.size);
         self.write_recv(entry, wr_id, sges);
         self.publish(ring, srq.size);
-        self.doorbell(0, 8, 1 << 30 | srq.handle);
+        self.doorbell(0, 8, RING_SRQ | srq.handle);
     }
 
     pub fn arm(&mut self, cq: &Cq, solicited: bool) {
-        self.doorbell(0, 4, cq.handle | if solicited { 1 << 29 } else { 1 << 30 });
+        let bit = if solicited { ARM_SOLICITED } else { ARM };
+        self.doorbell(0, 4, bit | cq.handle);
     }
 
     fn take<T: FromBytes + IntoBytes>(&self, ring: u64, entries: u64, size: u32) -> Option<T> {
