@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.adapter import AdapterError
+from harness.command import build_kernel
 from harness.guest import GuestError
 from harness.machine import Machine
 from harness.report import Failed, Skipped
@@ -84,6 +85,8 @@ def _run_on_machines(report, suite: str, driver: str, flavour: str, tests: list[
 def run(report, options) -> None:
     tests = [_read(path) for path in sorted(_TESTS.iterdir())]
     flavours = ("base", "debug") if options.all else ("base",)
+    for flavour in flavours[1:]:
+        report.case("guest", f"build of the {flavour} kernel", lambda: build_kernel(flavour))
     for flavour, driver in itertools.product(flavours, options.drivers):
         suite = f"guest {driver}" + ("" if flavour == "base" else f" {flavour}")
         chosen = [test for test in tests if driver in test.drivers]
