@@ -9,7 +9,7 @@
 //! - One command at a time. Controls, which answer in the same error register, take the same lock.
 //! - The command slot is written whole, with zeros behind a short command.
 //! - An interrupt is only a hint to look at the response slot. An answer counts if it carries the
-//!   key and the acknowledgement of the command that is waiting; the slot is cleared before.
+//!   key and the acknowledgment of the command that is waiting; the slot is cleared before.
 //!   Interrupts that belong to commands without an answer therefore do no harm, and an adapter
 //!   that answers before the error register was read needs no interrupt at all.
 //! - Once the request register was written, neither a signal nor anything else but an answer, the
@@ -19,7 +19,7 @@
 //!   unknown and must not take back memory that the command gave to the device.
 //!
 //! The key that the device repeats is zero in every command. No other key was ever tried on the
-//! adapters in the field, and as there is never a second command in flight, the acknowledgement is
+//! adapters in the field, and as there is never a second command in flight, the acknowledgment is
 //! enough to tell answers apart.
 
 #![forbid(unsafe_code)]
@@ -111,8 +111,8 @@ pub(crate) trait Tell: Command {}
 
 /// Why a command failed.
 ///
-/// There is no conversion to [`Error`] that happens by itself: whoever gave memory to the device has
-/// to look at the difference first, as [`Lent`](crate::lent::Lent) does.
+/// There is no conversion to [`Error`] that happens by itself: whoever gave memory to the device
+/// has to look at the difference first, as [`Lent`](crate::lent::Lent) does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CmdError {
     /// The device did not carry out the command and will not touch what it was given:
@@ -198,7 +198,7 @@ impl Slots {
         if io_read!(slot, .header.ack) != opcode.ack() {
             return Ok(None);
         }
-        // Order the acknowledgement, which the device writes last, before the rest.
+        // Order the acknowledgment, which the device writes last, before the rest.
         dma_mb(Read);
 
         let response = slot.copy_read();

@@ -3,8 +3,8 @@
 //! Ring indexes.
 //!
 //! An index counts to twice the number of slots, so that a full ring and an empty one differ. The
-//! C headers compute with masks instead of remainders, for rings whose number of slots is a power of
-//! two and for the two that are not: the event ring has 1536 slots, the notification ring 3072.
+//! C headers compute with masks instead of remainders, for rings whose number of slots is a power
+//! of two and for the two that are not: the event ring has 1536 slots, the notification ring 3072.
 //! There the masks leave bits out, and indexes and slots take fewer values than there are slots.
 //! The device computes the same way, so the masks are the contract and must not be repaired.
 //!

@@ -34,8 +34,8 @@ pub(crate) const PAGE: usize = kernel::sizes::SZ_4K;
 
 /// Asserts the size of a structure and the offset of each of its fields.
 ///
-/// The string is the C type, a field that has another name in C gives it after `=`. A Rust type that
-/// is only the beginning of the C type says `prefix`.
+/// The string is the C type, a field that has another name in C gives it after `=`. A Rust type
+/// that is only the beginning of the C type says `prefix`.
 macro_rules! layout {
     (
         $type:ty, $(prefix)? $c_type:literal, $size:literal,
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn acknowledgements() {
+    fn acknowledgments() {
         assert_eq!(Opcode::QueryPort.ack(), command::ack::QUERY_PORT);
         assert_eq!(Opcode::CreateQp.ack(), command::ack::CREATE_QP);
         assert_eq!(Opcode::QuerySrq.ack(), command::ack::QUERY_SRQ);

@@ -44,7 +44,7 @@ wire_enum! {
 }
 
 wire_consts! {
-    /// Acknowledgement in the header of a response: the command's number with the top bit set.
+    /// Acknowledgment in the header of a response: the command's number with the top bit set.
     mod ack: u32 {
         FIRST = 1 << 31 => PVRDMA_CMD_FIRST_RESP,
         QUERY_PORT = FIRST => PVRDMA_CMD_QUERY_PORT_RESP,
@@ -55,7 +55,7 @@ wire_consts! {
 }
 
 impl Opcode {
-    /// Returns the acknowledgement that belongs to this command.
+    /// Returns the acknowledgment that belongs to this command.
     pub(crate) fn ack(self) -> u32 {
         ack::FIRST | u32::from(self)
     }

@@ -11,7 +11,6 @@ use super::{
     wire_consts, //
 };
 use kernel::prelude::*;
-use zerocopy::Immutable;
 use zerocopy_derive::Immutable;
 
 wire_consts! {
