@@ -23,7 +23,7 @@ const MAX_COUNT: u32 = 1 << 20;
 pub(crate) struct Geometry {
     /// Number of requests, a power of two.
     pub(crate) requests: u32,
-    /// Number of segments of a request, a power of two.
+    /// Number of segments of a request.
     pub(crate) segments: u32,
     /// Distance of the requests in bytes, a power of two.
     pub(crate) stride: usize,
@@ -41,7 +41,7 @@ impl Geometry {
             return Err(EINVAL);
         }
         let requests = requests.max(1).next_power_of_two();
-        let segments = segments.max(1).next_power_of_two();
+        let segments = segments.max(1);
         let stride = header + usize::try_from(segments)? * size_of::<Sge>();
 
         Ok(Self {
@@ -106,8 +106,9 @@ impl Limits {
             true => (cap.max_recv_wr, cap.max_recv_sge),
             false => (0, 0),
         };
-        let send = send(cap.max_send_wr, cap.max_send_sge)?;
-        let recv = recv(max_recv_wr, max_recv_sge)?;
+        let round = |segments: u32| segments.checked_next_power_of_two().ok_or(EINVAL);
+        let send = send(cap.max_send_wr, round(cap.max_send_sge)?)?;
+        let recv = recv(max_recv_wr, round(max_recv_sge)?)?;
 
         // Pages are not contiguous, so a request must lie in one.
         if self.allow(cap.max_send_wr, cap.max_send_sge)
@@ -123,12 +124,13 @@ impl Limits {
 
     /// Checks the capacity that a user process asks for.
     ///
-    /// The library has rounded it up to powers of two already, which may be above the limits of the
-    /// device. It asks for no receive queue next to a shared one.
+    /// The library has rounded the number of requests up to a power of two already, some versions of
+    /// it that of segments too; either may be above the limits of the device then. It asks for no
+    /// receive queue next to a shared one.
     ///
     /// # Errors
     ///
-    /// [`EINVAL`] if it is more than the device can do, or not rounded.
+    /// [`EINVAL`] if it is more than the device can do, or if the number of requests is not rounded.
     pub(super) fn user(&self, cap: &QpCap, with_recv: bool) -> Result<(Geometry, Geometry)> {
         let rounded = Self {
             requests: self.requests.checked_next_power_of_two().ok_or(EINVAL)?,
@@ -174,8 +176,10 @@ mod tests {
     #[test]
     fn strides_are_powers_of_two() -> Result {
         assert_eq!(send(1, 1)?.stride, 128);
-        assert_eq!(send(1, 3)?.stride, 256);
+        assert_eq!(send(1, 3)?.stride, 128);
+        assert_eq!(send(1, 4)?.stride, 256);
         assert_eq!(recv(1, 1)?.stride, 32);
+        assert_eq!(recv(1, 3)?.stride, 64);
         assert_eq!(recv(0, 0)?, recv(1, 1)?);
         assert_eq!(recv(5, 2)?.requests, 8);
         assert_eq!(recv(512, 1)?.pages(), 4);
@@ -192,6 +196,15 @@ mod tests {
     }
 
     #[test]
+    fn kernel_consumers_get_rounded_segments() -> Result {
+        let (send, recv) = LIMITS.kernel(&cap(1, 3), true)?;
+
+        assert_eq!((send.segments, send.stride), (4, 256));
+        assert_eq!((recv.segments, recv.stride), (1, 32));
+        Ok(())
+    }
+
+    #[test]
     fn kernel_requests_fit_into_a_page() {
         let limits = Limits {
             requests: 8,
@@ -203,12 +216,17 @@ mod tests {
     }
 
     #[test]
-    fn user_processes_may_round_up() {
+    fn user_processes_may_round_up() -> Result {
         assert!(LIMITS.user(&cap(1024, 16), true).is_ok());
         assert!(LIMITS.user(&cap(2048, 16), true).is_err());
         assert!(LIMITS.user(&cap(1000, 16), true).is_err());
         assert!(LIMITS.user(&cap(1024, 32), true).is_err());
         assert!(LIMITS.user(&cap(u32::MAX, 1), true).is_err());
+
+        // They need not round the segments, and have no more memory then.
+        let (send, _) = LIMITS.user(&cap(16, 3), true)?;
+        assert_eq!(send.stride, 128);
+        Ok(())
     }
 
     #[test]
