@@ -325,8 +325,8 @@ impl<'a> Adapter<'a> {
         Ok(())
     }
 
-    /// Returns why the device raised an interrupt that has no vector of its own.
-    pub(crate) fn cause(&self) -> regs::ICR {
+    /// Returns why the device raised an interrupt, zero if it did not.
+    pub(crate) fn cause(&self) -> u32 {
         self.hw.regs.cause()
     }
 

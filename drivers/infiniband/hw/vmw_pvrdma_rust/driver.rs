@@ -20,8 +20,7 @@ use crate::{
     },
     irq::{
         self,
-        Handler,
-        Role, //
+        Handler, //
     },
 };
 use kernel::{
@@ -79,20 +78,19 @@ struct Interrupts<'a> {
 }
 
 impl<'a> Interrupts<'a> {
-    /// Requests an interrupt for each of `roles`.
+    /// Requests the interrupts of all `vectors`.
     ///
     /// # Safety
     ///
     /// The result must not be forgotten.
     unsafe fn new(
         vectors: &'a pci::IrqVectorRegistration<'a>,
-        roles: &[Role],
         adapter: &Arc<Adapter<'a>>,
         ibdev: &ARef<rdma::Device<Pvrdma>>,
     ) -> Result<Self> {
-        let mut handlers = KVec::with_capacity(roles.len(), GFP_KERNEL)?;
+        let mut handlers = KVec::with_capacity(vectors.len(), GFP_KERNEL)?;
 
-        for (index, &role) in roles.iter().enumerate() {
+        for (index, role) in irq::roles(vectors).enumerate() {
             let handler = Handler::new(role, adapter.clone(), ibdev.clone());
             let request = vectors.index(index)?.into();
             // SAFETY: The registration is owned by `Self`, which by the requirement is dropped.
@@ -140,7 +138,7 @@ impl pci::Driver for Driver {
             let adapter = Arc::pin_init(Adapter::new(pdev), GFP_KERNEL)?;
             let ibdev = rdma_device(&adapter)?;
             let handle = ibdev.handle();
-            let (vectors, roles) = irq::vectors(pdev)
+            let vectors = irq::vectors(pdev)
                 .inspect_err(|error| dev_err!(pdev, "no interrupts: {:?}\n", error))?;
 
             Ok(try_pin_init!(Data {
@@ -150,7 +148,7 @@ impl pci::Driver for Driver {
                 // `interrupts` is dropped before `vectors`, also if the initialisation fails: it
                 // is initialised later and declared earlier.
                 interrupts: unsafe {
-                    Interrupts::new(&*core::ptr::from_ref(vectors), roles, adapter, &handle)?
+                    Interrupts::new(&*core::ptr::from_ref(vectors), adapter, &handle)?
                 },
                 rdma: {
                     adapter.unmask_interrupts();

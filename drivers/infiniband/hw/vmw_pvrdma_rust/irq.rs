@@ -2,10 +2,12 @@
 
 //! Interrupts.
 //!
-//! With MSI-X the device has a vector for each of the three things that it reports. Without, there
-//! is one interrupt and the cause register says what it is for. The causes are taken as a set: the
-//! C driver looks for responses only, and only if nothing else happened, so that it gets neither
-//! events nor completions from a device without MSI-X.
+//! With MSI-X the device has a vector for each of the three things that it reports. If there are
+//! fewer vectors, the last one has to do for the rest. With a single one, and with a line that is
+//! shared with other devices, the C driver looks for responses only, so that it gets neither events
+//! nor completions.
+//!
+//! An interrupt says no more than that it is worth while to look: to look in vain does no harm.
 
 #![forbid(unsafe_code)]
 
@@ -20,6 +22,7 @@ use crate::{
     },
 };
 use kernel::{
+    device::Bound,
     irq::{
         self,
         Flags,
@@ -40,54 +43,76 @@ use kernel::{
     },
 };
 
-/// What an interrupt is for.
+/// Something that the device reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
+enum Cause {
     /// The response slot was written.
     Response,
     /// The event ring has entries.
-    Events,
+    Event,
     /// The notification ring has entries.
-    Completions,
-    /// All of these; the cause register tells.
-    Shared,
+    Completion,
 }
 
-/// The vectors of a device with MSI-X, in their order.
-pub(crate) const MSIX: [Role; 3] = [Role::Response, Role::Events, Role::Completions];
+/// What is reported, in the order of the vectors.
+const CAUSES: [Cause; 3] = [Cause::Response, Cause::Event, Cause::Completion];
 
-/// The vectors of a device without.
-pub(crate) const SINGLE: [Role; 1] = [Role::Shared];
+/// What an interrupt is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Role {
+    causes: &'static [Cause],
+    /// Whether it may be the interrupt of another device; the cause register tells.
+    is_line: bool,
+}
 
 impl Role {
+    /// Returns what vector number `index` of `count` is for.
+    fn new(index: usize, count: usize, is_line: bool) -> Self {
+        let end = if index + 1 < count {
+            index + 1
+        } else {
+            CAUSES.len()
+        };
+
+        Self {
+            causes: CAUSES.get(index..end).unwrap_or_default(),
+            is_line,
+        }
+    }
+
     /// Returns how the interrupt is to be requested.
     pub(crate) fn flags(self) -> Flags {
-        match self {
-            Self::Response | Self::Events | Self::Completions => Flags::TRIGGER_NONE,
-            Self::Shared => Flags::SHARED,
+        if self.is_line {
+            Flags::SHARED
+        } else {
+            Flags::TRIGGER_NONE
         }
     }
 }
 
-/// Allocates the interrupt vectors and returns what each is for.
+/// Allocates the interrupt vectors.
 ///
 /// # Errors
 ///
 /// What the PCI core answers if the device has no interrupt at all.
-pub(crate) fn vectors<'a>(
-    pdev: &'a pci::Device<kernel::device::Bound>,
-) -> Result<(pci::IrqVectorRegistration<'a>, &'static [Role])> {
+pub(crate) fn vectors(pdev: &pci::Device<Bound>) -> Result<pci::IrqVectorRegistration<'_>> {
     let msix = pci::IrqTypes::default().with(pci::IrqType::MsiX);
     let other = pci::IrqTypes::default()
         .with(pci::IrqType::Msi)
         .with(pci::IrqType::Intx);
 
     // CAST: A small constant.
-    let wanted = MSIX.len() as u32;
-    match pdev.alloc_irq_vectors(wanted, wanted, msix) {
-        Ok(vectors) => Ok((vectors, &MSIX)),
-        Err(_) => Ok((pdev.alloc_irq_vectors(1, 1, other)?, &SINGLE)),
-    }
+    pdev.alloc_irq_vectors(1, CAUSES.len() as u32, msix)
+        .or_else(|_| pdev.alloc_irq_vectors(1, 1, other))
+}
+
+/// Returns what each of `vectors` is for.
+pub(crate) fn roles<'a>(
+    vectors: &'a pci::IrqVectorRegistration<'_>,
+) -> impl Iterator<Item = Role> + 'a {
+    let is_line = matches!(vectors.irq_type(), pci::IrqType::Intx);
+
+    (0..vectors.len()).map(move |index| Role::new(index, vectors.len(), is_line))
 }
 
 /// The handler of one interrupt.
@@ -193,35 +218,51 @@ impl<'a> Handler<'a> {
         });
     }
 
-    /// Serves whatever the cause register names.
-    fn shared(&self) -> IrqReturn {
-        let cause = self.adapter.cause();
-
-        // All ones: the adapter is gone, so this is somebody else's interrupt.
-        if matches!(cause.into_raw(), 0 | regs::GONE) {
-            return IrqReturn::None;
-        }
-        if cause.response() {
-            self.response();
-        }
-        if cause.event() {
-            self.events();
-        }
-        if cause.completion() {
-            self.completions();
-        }
-        IrqReturn::Handled
+    /// Returns whether the interrupt comes from another device.
+    ///
+    /// An adapter that is gone reads as all ones and raises no interrupts.
+    fn is_foreign(&self) -> bool {
+        self.role.is_line && matches!(self.adapter.cause(), 0 | regs::GONE)
     }
 }
 
 impl irq::Handler for Handler<'_> {
     fn handle(&self) -> IrqReturn {
-        match self.role {
-            Role::Response => self.response(),
-            Role::Events => self.events(),
-            Role::Completions => self.completions(),
-            Role::Shared => return self.shared(),
+        if self.is_foreign() {
+            return IrqReturn::None;
+        }
+        for cause in self.role.causes {
+            match cause {
+                Cause::Response => self.response(),
+                Cause::Event => self.events(),
+                Cause::Completion => self.completions(),
+            }
         }
         IrqReturn::Handled
+    }
+}
+
+#[cfg(CONFIG_INFINIBAND_VMWARE_PVRDMA_RUST_KUNIT_TEST)]
+#[kunit_tests(vmw_pvrdma_rust_irq)]
+mod tests {
+    use super::*;
+
+    fn causes(count: usize) -> impl Iterator<Item = &'static [Cause]> {
+        (0..count).map(move |index| Role::new(index, count, false).causes)
+    }
+
+    #[test]
+    fn each_vector_has_its_cause() {
+        use Cause::*;
+
+        assert!(causes(3).eq([&[Response][..], &[Event], &[Completion]]));
+    }
+
+    #[test]
+    fn the_last_vector_has_the_rest() {
+        use Cause::*;
+
+        assert!(causes(2).eq([&[Response][..], &[Event, Completion]]));
+        assert!(causes(1).eq([&[Response, Event, Completion][..]]));
     }
 }

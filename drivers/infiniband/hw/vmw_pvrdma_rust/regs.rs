@@ -49,14 +49,10 @@ register! {
         31:0 value;
     }
 
-    /// Causes of an interrupt, for those that arrive without a vector of their own. Read-only.
+    /// Causes of an interrupt on a line that other devices share, zero if it is not from this
+    /// device. Read-only.
     pub(crate) ICR(u32) @ 0x18 {
-        /// A response was written.
-        0:0 response => bool;
-        /// The event ring has entries.
-        1:1 event => bool;
-        /// The notification ring has entries.
-        2:2 completion => bool;
+        31:0 value;
     }
 
     /// Interrupt mask; a set bit holds an interrupt back.
@@ -114,9 +110,9 @@ impl<'a> Regs<'a> {
         self.0.read(ERR).into_raw()
     }
 
-    /// Returns why the device raised an interrupt.
-    pub(crate) fn cause(&self) -> ICR {
-        self.0.read(ICR)
+    /// Returns why the device raised an interrupt, zero if it did not.
+    pub(crate) fn cause(&self) -> u32 {
+        self.0.read(ICR).into_raw()
     }
 
     /// Lets all interrupts through.
