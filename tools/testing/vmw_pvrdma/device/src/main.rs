@@ -10,7 +10,7 @@ use std::process;
 use std::sync::{mpsc, Arc};
 use std::thread;
 
-use anyhow::{bail, Context};
+use anyhow::{anyhow, bail, Context};
 use clap::{Parser, ValueEnum};
 use pvrdma_device::fabric::Fabric;
 use pvrdma_device::limits::{Config, Roce, MAX_VERSION, MIN_VERSION};
@@ -82,7 +82,8 @@ fn run(args: &Args) -> anyhow::Result<()> {
     let (failed, failure) = mpsc::channel();
     for (adapter, path) in (0..).zip(&args.sockets) {
         remove_stale(path)?;
-        let server = vfio::server(path).with_context(|| format!("socket {}", path.display()))?;
+        let server =
+            vfio::server(path).map_err(|error| anyhow!("socket {}: {error}", path.display()))?;
         listening.push(path.clone());
         let mut backend = Backend::new(Arc::clone(&fabric), adapter, &trace);
         let failed = failed.clone();

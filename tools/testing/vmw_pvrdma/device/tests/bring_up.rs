@@ -3,7 +3,7 @@
 
 mod guest;
 
-use guest::{address, Machines, CTL, ERR, IMR, REQUEST, VERSION};
+use guest::{address, Machines, CTL, ERR, IMR, REQUEST, STATION, VERSION};
 use pvrdma_device::abi::attrs::{qp_mask as mask, QpAttr, SrqAttr};
 use pvrdma_device::abi::commands::*;
 use pvrdma_device::abi::shared::{DeviceCaps, CAPS_OFFSET};
@@ -412,11 +412,15 @@ fn queue_pair_modification() {
     attrs.ah_attr.port_num = 1;
     attrs.ah_attr.grh.dgid = address(9);
     attrs.ah_attr.grh.sgid_index = 1;
+    attrs.ah_attr.dmac = STATION;
     assert_eq!(guest.modify(&qp, bits, attrs), Err(EINVAL));
     attrs.ah_attr.grh.sgid_index = 0;
     attrs.path_mtu = 6;
     assert_eq!(guest.modify(&qp, bits, attrs), Err(EINVAL));
     attrs.path_mtu = 3;
+    attrs.ah_attr.dmac = Default::default();
+    assert_eq!(guest.modify(&qp, bits, attrs), Err(EINVAL), "no station");
+    attrs.ah_attr.dmac = STATION;
     assert_eq!(guest.modify(&qp, bits | mask::ALT_PATH, attrs), Err(EOPNOTSUPP));
     assert_eq!(guest.modify(&qp, bits, attrs), Ok(()));
     guest.enter_rts(&qp);

@@ -3,7 +3,7 @@
 
 mod guest;
 
-use guest::{address, signaled, Cq, Guest, Machines, Mr, Qp, RING_SEND};
+use guest::{address, signaled, Cq, Guest, Machines, Mr, Qp, RING_SEND, STATION};
 use pvrdma_device::abi::attrs::{qp_mask as mask, QpAttr};
 use pvrdma_device::abi::commands::{DestroyMr, ModifySrq};
 use pvrdma_device::abi::wqe::{
@@ -731,7 +731,13 @@ fn datagrams() {
     let body = |remote_qpn, remote_qkey, dgid: Gid| UdBody {
         remote_qpn,
         remote_qkey,
-        av: AddressVector { port_pd: (1 << 24) | pd, dgid, hop_limit: 9, ..Default::default() },
+        av: AddressVector {
+            port_pd: (1 << 24) | pd,
+            dgid,
+            hop_limit: 9,
+            dmac: STATION,
+            ..Default::default()
+        },
     };
     let list = [from.sge(0, 100)];
 
@@ -781,9 +787,16 @@ fn datagrams() {
     guest.set_state(&a, 3).unwrap();
     guest.post_send(&a, signaled(7, SEND), &right, &list);
     assert_eq!(guest.wait(&a_cq).status, SUCCESS);
-    let stranger = UdBody { av: AddressVector { port_pd: pd, ..right.av }, ..right };
-    guest.post_send(&a, signaled(8, SEND), &stranger, &list);
-    assert_eq!(guest.wait(&a_cq).status, LOC_OP);
+    for (wr_id, av) in (8..).zip([
+        AddressVector { port_pd: pd, ..right.av },
+        AddressVector { port_pd: right.av.port_pd + 1, ..right.av },
+        AddressVector { gid_index: 1, ..right.av },
+        AddressVector { dmac: Default::default(), ..right.av },
+    ]) {
+        guest.post_send(&a, signaled(wr_id, SEND), &UdBody { av, ..right }, &list);
+        assert_eq!(guest.wait(&a_cq).status, LOC_OP, "{av:?}");
+        guest.set_state(&a, 3).unwrap();
+    }
 }
 
 #[test]

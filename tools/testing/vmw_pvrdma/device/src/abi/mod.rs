@@ -89,6 +89,13 @@ impl Serialize for Gid {
 #[repr(transparent)]
 pub struct Mac(pub [u8; 6]);
 
+impl Mac {
+    /// True for the all-zero address, which no station has.
+    pub fn is_zero(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl Serialize for Mac {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let [a, b, c, d, e, f] = self.0;

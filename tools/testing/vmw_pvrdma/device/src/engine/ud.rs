@@ -56,8 +56,8 @@ fn prepare(world: &World, from: QpRef) -> Result<Datagram, Status> {
     let SendBody::Ud(body) = request.body else {
         return Err(Status::LocalOperation);
     };
-    let AddressVector { port_pd, gid_index, .. } = body.av;
-    if port_pd != (u32::from(PORT) << 24) | qp.pd {
+    let AddressVector { port_pd, gid_index, dmac, .. } = body.av;
+    if port_pd != (u32::from(PORT) << 24) | qp.pd || dmac.is_zero() {
         return Err(Status::LocalOperation);
     }
     let sgid = adapter.objects.gids.get(gid_index).ok_or(Status::LocalOperation)?;

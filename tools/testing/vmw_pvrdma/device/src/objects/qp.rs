@@ -309,7 +309,8 @@ impl Adapter {
             let path = &attr.ah_attr;
             must(path.ah_flags & AH_GRH != 0 && path.port_num == PORT)?;
             must(self.objects.gids.get(path.grh.sgid_index).is_some())?;
-            must(!path.grh.dgid.is_zero())?;
+            // Without both the peer cannot be found on an Ethernet.
+            must(!path.grh.dgid.is_zero() && !path.dmac.is_zero())?;
         }
         Ok(next)
     }

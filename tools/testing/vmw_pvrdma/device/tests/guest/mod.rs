@@ -19,7 +19,7 @@ use pvrdma_device::abi::wqe::{
     recv_stride, send_flags, send_stride, RecvHeader, SendHeader, Sge, SEND_BODY_SIZE,
     SEND_SGE_OFFSET,
 };
-use pvrdma_device::abi::{access, Gid, PAGE_SIZE};
+use pvrdma_device::abi::{access, Gid, Mac, PAGE_SIZE};
 use pvrdma_device::fabric::Fabric;
 use pvrdma_device::limits::{Config, Roce};
 use pvrdma_device::memory::Memory;
@@ -54,6 +54,9 @@ const RING_RECV: u32 = 1 << 31;
 const RING_SRQ: u32 = 1 << 30;
 const ARM: u32 = 1 << 30;
 const ARM_SOLICITED: u32 = 1 << 29;
+
+/// Some Ethernet address.
+pub const STATION: Mac = Mac([0x00, 0x50, 0x56, 0x12, 0x34, 0x56]);
 
 /// Longest time that anything takes on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -461,6 +464,7 @@ impl Guest {
                 grh: GlobalRoute { dgid, hop_limit: 1, ..Default::default() },
                 ah_flags: AH_GRH,
                 port_num: 1,
+                dmac: STATION,
                 ..Default::default()
             },
             ..Default::default()
