@@ -154,7 +154,8 @@ pub struct PortAttr {
     pub pkey_tbl_len: u16,
     /// Whether the GID table holds IP addresses, as it does for RoCE.
     pub ip_gids: bool,
-    /// Capability mask of the specification, with the bits of `enum ib_uverbs_query_port_cap_flags`.
+    /// Capability mask of the specification; the bits are those of the C `enum
+    /// ib_uverbs_query_port_cap_flags`.
     pub port_cap_flags: u32,
     pub max_msg_sz: u32,
     pub bad_pkey_cntr: u32,

@@ -43,8 +43,8 @@ pub struct EventSink<T> {
     object: Atomic<*mut T>,
 }
 
-// SAFETY: The object that is pointed to may be used from any thread, and the pointer is protected by
-// the lock.
+// SAFETY: The object that is pointed to may be used from any thread, and the pointer is protected
+// by the lock.
 unsafe impl<T> Send for EventSink<T> {}
 
 // SAFETY: As above.

@@ -26,8 +26,8 @@ macro_rules! core_object {
             ///
             /// # Safety
             ///
-            /// `ptr` must point to an object of a device of `D` that was created successfully and is
-            /// not destroyed for as long as the result is used.
+            /// `ptr` must point to an object of a device of `D` that was created successfully and
+            /// is not destroyed for as long as the result is used.
             #[inline]
             pub(super) unsafe fn from_raw<'a>(ptr: *mut bindings::$ib) -> &'a Self {
                 // SAFETY: By the requirement; the C structure is at offset 0.

@@ -32,7 +32,8 @@ pub trait Request: FromBytes + Sized {
 ///
 /// # Invariants
 ///
-/// `raw` points to the `driver_udata` of the `uverbs_attr_bundle` of the call, which lives for `'a`.
+/// `raw` points to the `driver_udata` of the `uverbs_attr_bundle` of the call, which lives for
+/// `'a`.
 pub struct Udata<'a> {
     raw: NonNull<bindings::ib_udata>,
     _bundle: PhantomData<&'a bindings::uverbs_attr_bundle>,

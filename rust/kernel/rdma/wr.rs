@@ -127,7 +127,7 @@ pub enum SendOp<'a, D: Driver> {
     },
     /// Fast registration of a memory region.
     RegMr {
-        /// The region, whose pages were set by [`MemoryRegion::map_sg`](super::MemoryRegion::map_sg).
+        /// The region, whose pages [`MemoryRegion::map_sg`](super::MemoryRegion::map_sg) set.
         mr: &'a Mr<D>,
         /// The new key.
         key: u32,
