@@ -144,11 +144,13 @@ impl pci::Driver for Driver {
             Ok(try_pin_init!(Data {
                 adapter,
                 vectors,
-                // SAFETY: `Data` is pinned and never forgotten by the driver core, and
-                // `interrupts` is dropped before `vectors`, also if the initialisation fails: it
-                // is initialised later and declared earlier.
-                interrupts: unsafe {
-                    Interrupts::new(&*core::ptr::from_ref(vectors), adapter, &handle)?
+                interrupts: {
+                    // SAFETY: `vectors` has its final place in `Data`, which is pinned, and goes
+                    // away after `interrupts`: it is declared later and initialised earlier.
+                    let vectors = unsafe { &*core::ptr::from_ref(vectors) };
+
+                    // SAFETY: It becomes part of `Data`, which the driver core never forgets.
+                    unsafe { Interrupts::new(vectors, adapter, &handle) }?
                 },
                 rdma: {
                     adapter.unmask_interrupts();
