@@ -2,21 +2,21 @@
 
 //! RDMA device drivers.
 //!
-//! A driver implements [`Driver`] and one trait an object ([`QueuePair`], [`CompletionQueue`], …),
-//! allocates an [`UnregisteredDevice`] and turns it into a [`Registration`], which lives in the
-//! private data of the bus device. From then on consumers, in the kernel and in user space, call the
-//! methods of the traits. Each of them gets a [`Ctx`] that gives access to the registration data.
+//! A driver implements [`Driver`] and one trait an object, for example [`QueuePair`]. It allocates
+//! an [`UnregisteredDevice`] and turns it into a [`Registration`], which lives in the private data
+//! of the bus device. From then on consumers, in the kernel and in user space, call the methods of
+//! the traits. Each of them gets a [`Ctx`] that gives access to the registration data.
 //!
 //! The core allocates most objects: the driver's part is initialised in place, behind the C
 //! structure. Its type, for example `Qp<D>`, dereferences to that part.
 //!
-//! Everything in here is generic, inline, constant or a type, so that nothing of it is compiled into
-//! the `kernel` crate, which is built in, while `ib_core` may be a module. Keep it that way: no
-//! statics, no lock classes.
+//! Everything in here is generic, inline, constant or a type, so that nothing of it is compiled
+//! into the `kernel` crate, which is built in, while `ib_core` may be a module. Keep it that way:
+//! no statics, no lock classes.
 //!
 //! C header: [`include/rdma/ib_verbs.h`](srctree/include/rdma/ib_verbs.h)
 //!
-//! Reference: <https://docs.kernel.org/rust/rdma.html>
+//! Guide: [`Documentation/rust/rdma.rst`](srctree/Documentation/rust/rdma.rst)
 
 use core::alloc::Layout;
 
@@ -25,6 +25,7 @@ mod object;
 
 mod ah;
 mod attr;
+mod counters;
 mod cq;
 mod device;
 mod driver;
@@ -61,6 +62,7 @@ pub use self::{
         PortImmutable,
         PortModify, //
     },
+    counters::CounterName,
     cq::{
         CompletionQueue,
         Cq,

@@ -11,6 +11,7 @@ use super::{
         PortImmutable,
         PortModify, //
     },
+    counters::CounterName,
     cq::CompletionQueue,
     device::Ctx,
     enums::{
@@ -95,6 +96,9 @@ pub trait Driver: Sized + Send + Sync + 'static {
     /// The classic sysfs attributes, for drivers that always had them.
     const IDENTITY: Option<Identity> = None;
 
+    /// Names of the hardware counters of a port; see [`Driver::read_counter`].
+    const COUNTERS: &'static [CounterName] = &[];
+
     /// Returns the properties of the device.
     ///
     /// The call is refused for a caller that passes driver data, so there is none.
@@ -131,6 +135,11 @@ pub trait Driver: Sized + Send + Sync + 'static {
 
     /// Writes the firmware version; at most 31 bytes are kept.
     fn firmware_version(ctx: &Ctx<'_, Self>, out: &mut dyn fmt::Write) -> fmt::Result;
+
+    /// Returns the value of the counter of a port that is at `index` in [`Driver::COUNTERS`].
+    fn read_counter(_ctx: &Ctx<'_, Self>, _port: u32, _index: usize) -> u64 {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
 
     /// Tells that the net device of a port went up or down.
     ///

@@ -2,8 +2,8 @@
 
 //! The tables of callbacks.
 //!
-//! Each callback turns C pointers into typed references and calls the driver. The rules it relies on
-//! are those of [`struct ib_device_ops`](srctree/include/rdma/ib_verbs.h) and of
+//! Each callback turns C pointers into typed references and calls the driver. The rules it relies
+//! on are those of [`struct ib_device_ops`](srctree/include/rdma/ib_verbs.h) and of
 //! Documentation/infiniband/core_locking.rst: the core calls a callback between
 //! `ib_register_device()` and the end of `ib_unregister_device()`, with valid objects of the device
 //! that the table was set for.
@@ -14,6 +14,7 @@ use super::{
         PortEvent,
         PortModify, //
     },
+    counters,
     cq::{
         Cq,
         Notify, //
@@ -94,6 +95,11 @@ impl<D: Driver> Ops<D> {
         device_group: Attributes::<D>::GROUP,
 
         add_gid: Some(Self::add_gid),
+        alloc_hw_port_stats: if D::HAS_READ_COUNTER {
+            Some(Self::alloc_hw_port_stats)
+        } else {
+            None
+        },
         alloc_mr: Some(Self::alloc_mr),
         alloc_pd: Some(Self::alloc_pd),
         alloc_ucontext: Some(Self::alloc_ucontext),
@@ -110,6 +116,11 @@ impl<D: Driver> Ops<D> {
         disassociate_ucontext: Some(Self::disassociate_ucontext),
         get_dev_fw_str: Some(Self::get_dev_fw_str),
         get_dma_mr: Some(Self::get_dma_mr),
+        get_hw_stats: if D::HAS_READ_COUNTER {
+            Some(Self::get_hw_stats)
+        } else {
+            None
+        },
         get_link_layer: Some(Self::get_link_layer),
         get_port_immutable: Some(Self::get_port_immutable),
         map_mr_sg: Some(Self::map_mr_sg),
@@ -317,6 +328,33 @@ impl<D: Driver> Ops<D> {
 
     /// # Safety
     ///
+    /// To be called by the core as `alloc_hw_port_stats`.
+    unsafe extern "C" fn alloc_hw_port_stats(
+        _dev: *mut bindings::ib_device,
+        _port: u32,
+    ) -> *mut bindings::rdma_hw_stats {
+        counters::alloc::<D>()
+    }
+
+    /// # Safety
+    ///
+    /// To be called by the core as `get_hw_stats`.
+    unsafe extern "C" fn get_hw_stats(
+        dev: *mut bindings::ib_device,
+        stats: *mut bindings::rdma_hw_stats,
+        port: u32,
+        _index: c_int,
+    ) -> c_int {
+        from_result(|| {
+            // SAFETY: This is a callback of the device. The structure is the one that was allocated
+            // by `alloc_hw_port_stats`. The callers in drivers/infiniband/core/{sysfs,nldev}.c hold
+            // its lock, except for setup_hw_port_stats(), before anybody else knows it.
+            unsafe { Device::<D>::with(dev, |ctx| counters::read(ctx, port, stats)) }
+        })
+    }
+
+    /// # Safety
+    ///
     /// To be called by the core as `add_gid`.
     unsafe extern "C" fn add_gid(
         attr: *const bindings::ib_gid_attr,
@@ -402,7 +440,7 @@ impl<D: Driver> Ops<D> {
 
     /// Allows the device to go away while processes have it open.
     ///
-    /// The core replaces the mappings made by `rdma_user_mmap_io()` and destroys the objects itself.
+    /// The core replaces the mappings made by `rdma_user_mmap_io()` and destroys the objects.
     ///
     /// # Safety
     ///
