@@ -15,7 +15,7 @@ use crate::{
         CmdError,
         Tell, //
     },
-    counters::Counter,
+    counters::Counters,
     device_ring::DeviceRing,
     doorbell::Doorbells,
     handle::{
@@ -60,6 +60,7 @@ use kernel::{
         QpEvents,
         SrqEvents, //
     },
+    sync::Arc,
     time::{
         delay::fsleep,
         Delta, //
@@ -130,17 +131,7 @@ pub(crate) struct Adapter<'a> {
     qps: Table<Qp, QpEvents>,
     #[pin]
     srqs: Table<Srq, SrqEvents>,
-    counters: Counters,
-}
-
-/// What happened on an adapter, apart from commands.
-pub(crate) struct Counters {
-    /// Asynchronous events.
-    pub(crate) events: Counter,
-    /// Completion notifications.
-    pub(crate) notifications: Counter,
-    /// Events and notifications that made no sense.
-    pub(crate) strays: Counter,
+    counters: Arc<Counters>,
 }
 
 impl<'a> Adapter<'a> {
@@ -174,6 +165,8 @@ impl<'a> Adapter<'a> {
                 pdev.resource_len(bar::UAR)?,
             )?;
 
+            let counters = Arc::new(Counters::new(), GFP_KERNEL)?;
+
             dev_info!(
                 dev,
                 "device version {}, driver version {}\n",
@@ -184,7 +177,7 @@ impl<'a> Adapter<'a> {
             Ok(try_pin_init!(Self {
                 doorbells,
                 pdev,
-                channel <- Channel::new(dev, version),
+                channel <- Channel::new(dev, version, counters.clone()),
                 events: DeviceRing::new(dev, "event ring")?,
                 notifications: DeviceRing::new(dev, "notification ring")?,
                 _region: {
@@ -211,11 +204,7 @@ impl<'a> Adapter<'a> {
                 cqs <- Table::new(caps.max_cq),
                 qps <- Table::new(caps.max_qp),
                 srqs <- Table::new(caps.max_srq),
-                counters: Counters {
-                    events: Counter::new(),
-                    notifications: Counter::new(),
-                    strays: Counter::new(),
-                },
+                counters,
             }))
         })
     }

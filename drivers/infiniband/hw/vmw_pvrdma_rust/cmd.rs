@@ -26,7 +26,7 @@
 
 use crate::{
     caps::Version,
-    counters::Counter,
+    counters::Counters,
     page_dir::Page,
     regs::{
         self,
@@ -60,6 +60,7 @@ use kernel::{
             Read,
             Write, //
         },
+        Arc,
         CondVar,
         CondVarTimeoutResult,
         Mutex,
@@ -217,14 +218,16 @@ pub(crate) struct Channel {
     hint: SpinLockIrq<bool>,
     #[pin]
     hinted: CondVar,
-    commands: Counter,
-    refused: Counter,
-    timeouts: Counter,
+    counters: Arc<Counters>,
 }
 
 impl Channel {
     /// Prepares a channel to a device of this version.
-    pub(crate) fn new(dev: &Device<Bound>, version: Version) -> impl PinInit<Self, Error> + '_ {
+    pub(crate) fn new(
+        dev: &Device<Bound>,
+        version: Version,
+        counters: Arc<Counters>,
+    ) -> impl PinInit<Self, Error> + '_ {
         try_pin_init!(Self {
             version,
             slots <- new_mutex!(Slots {
@@ -234,9 +237,7 @@ impl Channel {
             }),
             hint <- new_spinlock_irq!(false),
             hinted <- new_condvar!(),
-            commands: Counter::new(),
-            refused: Counter::new(),
-            timeouts: Counter::new(),
+            counters,
         })
     }
 
@@ -314,7 +315,7 @@ impl Channel {
         slots.fill(request).map_err(CmdError::Refused)?;
         *self.hint.lock() = false;
 
-        self.commands.inc();
+        self.counters.commands.inc();
         regs.request();
         slots.accepted(regs).map_err(|rejection| match rejection {
             Rejection::Refused(value) => {
@@ -350,7 +351,7 @@ impl Channel {
             }
 
             if late {
-                self.timeouts.inc();
+                self.counters.timeouts.inc();
                 slots.state = State::Dead;
                 dev_err!(
                     dev,
@@ -371,8 +372,8 @@ impl Channel {
     /// Processes can make the device refuse commands as often as they like, so the log gets the
     /// first, the second, the fourth, the eighth and so on.
     fn note_refusal(&self, dev: &Device, opcode: Opcode, reason: u32) {
-        self.refused.inc();
-        let count = self.refused.get();
+        self.counters.refused.inc();
+        let count = self.counters.refused.get();
 
         if count.is_power_of_two() {
             dev_warn!(

@@ -8,6 +8,7 @@ use crate::{
     adapter::Adapter,
     ah::Ah,
     caps::GidType,
+    counters::Counters,
     cq::Cq,
     gid::GidTable,
     mr::Mr,
@@ -25,6 +26,7 @@ use kernel::{
     rdma::{
         self,
         AtomicCap,
+        CounterName,
         Ctx,
         DeviceAttr,
         DeviceCapFlags,
@@ -113,6 +115,8 @@ impl rdma::Driver for Pvrdma {
         hw_rev: c"1",
         board_id: c"1",
     });
+
+    const COUNTERS: &'static [CounterName] = Counters::NAMES;
 
     fn query_device(ctx: &Ctx<'_, Self>) -> Result<DeviceAttr> {
         const ATOMICS: u8 = wire::atomic_op::COMP_SWAP | wire::atomic_op::FETCH_ADD;
@@ -205,6 +209,10 @@ impl rdma::Driver for Pvrdma {
             (version >> 16) & 0xffff,
             version & 0xffff
         )
+    }
+
+    fn read_counter(ctx: &Ctx<'_, Self>, _port: u32, index: usize) -> u64 {
+        ctx.adapter.counters().get(index)
     }
 
     fn port_event(ctx: &Ctx<'_, Self>, port: u32, event: PortEvent) {
