@@ -686,6 +686,9 @@ impl<D: Driver> Ops<D> {
         bad: *mut *const bindings::ib_send_wr,
     ) -> c_int {
         from_result(|| {
+            // SAFETY: ib_post_send() in include/rdma/ib_verbs.h never passes null.
+            unsafe { *bad = first };
+
             // SAFETY: The queue pair is valid; only types that `QpType` knows are created.
             let ty = unsafe { (*qp).qp_type }.try_into()?;
             // SAFETY: The consumer passes a valid list, made for the type of the queue pair.
@@ -695,7 +698,7 @@ impl<D: Driver> Ops<D> {
                 unsafe { Qp::<D>::with(qp, |ctx, qp| D::Qp::post_send(ctx, qp, &mut list)) };
 
             if result.is_err() {
-                // SAFETY: ib_post_send() in include/rdma/ib_verbs.h never passes null.
+                // SAFETY: As above.
                 unsafe { *bad = list.current() };
             }
             result?;

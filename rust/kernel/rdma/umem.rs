@@ -17,7 +17,8 @@ use crate::{
     error::from_err_ptr,
     page::PAGE_SIZE,
     prelude::*,
-    sync::aref::ARef, //
+    sync::aref::ARef,
+    task::Task, //
 };
 use core::{
     marker::PhantomData,
@@ -57,17 +58,24 @@ unsafe impl Sync for Umem {}
 impl Umem {
     /// Pins memory of the calling process and maps it for the device.
     ///
-    /// To be called inside of a callback for a user process; it may sleep.
+    /// It may sleep.
     ///
     /// # Errors
     ///
-    /// - `EINVAL` if the range wraps around, or if the access flags contradict each other.
+    /// - `EINVAL` if this is no process with an address space, if the range is empty or wraps
+    ///   around, or if the access flags contradict each other.
     /// - `ENOMEM` if the process may not pin so much.
     /// - `EFAULT` and others if the memory is not there or does not allow the access.
     pub fn get<D: Driver>(dev: &Device<D>, range: UserRange, access: AccessFlags) -> Result<Self> {
         // CAST: A flag word, which C keeps in a signed integer.
         let access = access.bits() as crate::ffi::c_int;
         let len = usize::try_from(range.len)?;
+
+        // A kernel thread has no address space, and ib_umem_get_va() relies on there being one.
+        // SAFETY: The current task is valid, and its address space does not change meanwhile.
+        if unsafe { (*Task::current_raw()).mm }.is_null() {
+            return Err(EINVAL);
+        }
 
         // SAFETY: The device is valid, and without attributes the range given is used. It is
         // checked there (ib_umem_get_va() in drivers/infiniband/core/umem.c).
