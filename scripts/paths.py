@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Where things are inside the toolbox (see scripts/toolbox)."""
 
+import fcntl
+import functools
 import hashlib
 import os
 import subprocess
@@ -70,8 +72,15 @@ def device_binary() -> Path:
     return CACHE / "device/release/pvrdma-device"
 
 
+@functools.cache
 def run_dir() -> Path:
-    """Logs, traces and sockets of the guests and the adapter."""
+    """Logs, traces and sockets of the guests and the adapter, for one process at a time."""
     directory = CACHE / "run"
     directory.mkdir(exist_ok=True)
+    # The descriptor, and with it the lock, stays until the process ends.
+    lock = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        die("other guests run in this cache directory; wait for them, or set CACHE=")
     return directory

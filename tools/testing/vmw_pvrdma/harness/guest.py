@@ -19,7 +19,7 @@ from paths import CACHE, REPO, kernel_image, modules_dir
 
 _GUEST = REPO / "tools/testing/vmw_pvrdma/guest"
 _BOOT_SECONDS = 120
-_CONSOLE = "console=ttyS0 quiet loglevel=7 panic=-1 oops=panic tsc=nowatchdog"
+_CONSOLE = "console=ttyS0 panic=-1 oops=panic tsc=nowatchdog"
 _HANGS = "hung_task_panic=1 softlockup_panic=1 sysctl.kernel.hung_task_timeout_secs=60"
 _ROOT = "root=root rootfstype=9p rootflags=trans=virtio,version=9p2000.L,msize=512000,cache=loose ro"
 
@@ -89,6 +89,7 @@ class Guest:
             "PVRDMA_MODE": mode,
         } | env
         append = [_CONSOLE, _HANGS, _ROOT, f"init={_GUEST}/init", *self._parameters]
+        append += ["quiet"] if mode == "shell" else []
         append += [f"{name}={value}" for name, value in settings.items()]
         accel = accelerator()
         card = {

@@ -13,13 +13,14 @@ def _cargo(*args: str) -> str:
 
 
 def _tests(report) -> None:
-    """Adds a row for each test that cargo ran."""
+    """Adds a row for each test program that cargo ran."""
     output = _cargo("test", "--release", "--locked", "--offline", "--no-fail-fast")
-    rows = re.findall(r"^test (.+) \.\.\. (ok|ignored)", output, re.MULTILINE)
-    if not rows:
+    programs = re.findall(r"Running (?:unittests )?(\S+).*?test result: ok\. (\d+) passed", output, re.DOTALL)
+    if not any(int(count) for _, count in programs):
         raise Failed("cargo ran no test\n" + output)
-    for name, result in rows:
-        report.record("device", name[-44:], "passed" if result == "ok" else "skipped", 0)
+    for program, count in programs:
+        if int(count):
+            report.record("device", f"{program}: {count} tests", "passed", 0)
 
 
 def run(report, options) -> None:
