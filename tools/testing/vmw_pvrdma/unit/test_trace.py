@@ -81,11 +81,16 @@ class TraceTest(unittest.TestCase):
         events = [create, modify(3, 1), modify(3, 2), create, modify(3, 1)]
         self.assertEqual(trace.transitions(events), [["INIT", "RTR"], ["INIT"]])
 
-    def test_list_covers_and_goes_out_of_date(self):
+    def compare(self, c: list[dict], rust: list[dict], more: str = "") -> list[str]:
+        entry = '[[difference]]\nonly = "c"\nstream = "kernel"\nline = "A.*"\nreason = "r"\n'
         with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
-            file.write('[[difference]]\nonly = "c"\nstream = "kernel"\nline = "A.*"\nreason = "r"\n')
+            file.write(entry + more)
             file.flush()
-            path = Path(file.name)
-            one, nothing = [command("A")], []
-            self.assertEqual(trace.compare(one, nothing, trace.IntendedDifferences(path)), [])
-            self.assertEqual(len(trace.compare(nothing, one, trace.IntendedDifferences(path))), 2)
+            return trace.compare(c, rust, trace.IntendedDifferences(Path(file.name)))
+
+    def test_list_covers_and_goes_out_of_date(self):
+        one, nothing = [command("A")], []
+        self.assertEqual(self.compare(one, nothing), [])
+        self.assertEqual(len(self.compare(nothing, one)), 2)
+        self.assertEqual(len(self.compare(nothing, nothing)), 1)
+        self.assertEqual(self.compare(nothing, nothing, "sometimes = true\n"), [])
