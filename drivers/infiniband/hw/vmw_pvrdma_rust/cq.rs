@@ -181,6 +181,7 @@ impl CompletionQueue for Cq {
             };
 
             let memory = Lent::new(memory);
+            let table = adapter.cqs().change();
             let reply = memory.created(
                 adapter.dev(),
                 adapter.ask(&CreateCq {
@@ -193,7 +194,7 @@ impl CompletionQueue for Cq {
             // From here on the device has the queue, and has to be told if the driver cannot use
             // it: the number of entries decides where both look for them.
             let admitted = if reply.entries == entries {
-                adapter.cqs().insert(reply.handle, events)
+                table.insert(reply.handle, events)
             } else {
                 Err(EIO)
             };
@@ -268,10 +269,11 @@ impl CompletionQueue for Cq {
 
     fn destroy(ctx: &Ctx<'_, Pvrdma>, this: &rdma::Cq<Pvrdma>) {
         let adapter = &*ctx.adapter;
+        let table = adapter.cqs().change();
 
         this.memory
             .destroyed(adapter.dev(), adapter.tell(&Destroy(this.handle)));
-        adapter.cqs().remove(this.handle);
+        table.remove(this.handle);
     }
 }
 

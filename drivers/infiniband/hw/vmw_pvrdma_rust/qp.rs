@@ -202,6 +202,7 @@ impl QueuePair for Qp {
 
             let directory = memory.directory();
             let memory = Lent::new(memory);
+            let table = adapter.qps().change();
             let reply = memory.created(
                 adapter.dev(),
                 adapter.ask(&CreateQp {
@@ -219,7 +220,7 @@ impl QueuePair for Qp {
                 }),
             )?;
 
-            if let Err(error) = adapter.qps().insert(reply.handle, events) {
+            if let Err(error) = table.insert(reply.handle, events) {
                 dev_err!(adapter.dev(), "the device answers nonsense to CREATE_QP\n");
                 memory.destroyed(adapter.dev(), adapter.tell(&Destroy(reply.handle)));
                 return Err(error);
@@ -422,10 +423,13 @@ impl QueuePair for Qp {
 
     fn destroy(ctx: &Ctx<'_, Pvrdma>, this: &rdma::Qp<Pvrdma>) {
         let adapter = &*ctx.adapter;
+        // Completions are told apart by handle, so no other queue pair may get this one before they
+        // are removed.
+        let table = adapter.qps().change();
 
         this.memory
             .destroyed(adapter.dev(), adapter.tell(&Destroy(this.handle)));
         purge(ctx, this);
-        adapter.qps().remove(this.handle);
+        table.remove(this.handle);
     }
 }

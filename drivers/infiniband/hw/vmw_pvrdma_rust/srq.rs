@@ -103,6 +103,7 @@ impl Srq {
             _directory: directory,
             _umem: umem,
         });
+        let table = adapter.srqs().change();
         let handle = memory.created(
             adapter.dev(),
             adapter.ask(&CreateSrq {
@@ -112,7 +113,7 @@ impl Srq {
             }),
         )?;
 
-        if let Err(error) = adapter.srqs().insert(handle, events) {
+        if let Err(error) = table.insert(handle, events) {
             dev_err!(adapter.dev(), "the device answers nonsense to CREATE_SRQ\n");
             memory.destroyed(adapter.dev(), adapter.tell(&Destroy(handle)));
             return Err(error);
@@ -205,9 +206,10 @@ impl SharedReceiveQueue for Srq {
 
     fn destroy(ctx: &Ctx<'_, Pvrdma>, this: &rdma::Srq<Pvrdma>) {
         let adapter = &*ctx.adapter;
+        let table = adapter.srqs().change();
 
         this.memory
             .destroyed(adapter.dev(), adapter.tell(&Destroy(this.handle)));
-        adapter.srqs().remove(this.handle);
+        table.remove(this.handle);
     }
 }
