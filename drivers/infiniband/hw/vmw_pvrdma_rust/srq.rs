@@ -94,7 +94,8 @@ impl Srq {
         let requests = geometry::recv(attr.max_wr, attr.max_sge)?.len();
 
         user_queue::check(&range, PAGE + requests)?;
-        let umem = Umem::get(ctx.device(), range, AccessFlags::NONE)?;
+        // The device writes the indexes in the header, so the process must be allowed to, too.
+        let umem = Umem::get(ctx.device(), range, AccessFlags::LOCAL_WRITE)?;
         let directory = PageDir::new(adapter.dev(), umem.num_pages())?;
         directory.fill(0, umem.pages())?;
 

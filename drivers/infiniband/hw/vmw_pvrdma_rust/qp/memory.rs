@@ -132,7 +132,8 @@ impl Layout {
             user_queue::check(&recv_range, recv.len())?;
         }
 
-        let pin = |range| Umem::get(ctx.device(), range, AccessFlags::NONE);
+        // The device writes the indexes in the header, so the process must be allowed to, too.
+        let pin = |range| Umem::get(ctx.device(), range, AccessFlags::LOCAL_WRITE);
         let send_umem = pin(send_range)?;
         let recv_umem = recv.map(|_| pin(recv_range)).transpose()?;
         let send_pages = send_umem.num_pages();
