@@ -6,7 +6,7 @@
 //! [`include/rdma/iter.h`](srctree/include/rdma/iter.h)
 
 use super::{
-    device::Device,
+    device::Ctx,
     flags::AccessFlags,
     Driver, //
 };
@@ -58,15 +58,17 @@ unsafe impl Sync for Umem {}
 impl Umem {
     /// Pins memory of the calling process and maps it for the device.
     ///
-    /// It may sleep.
+    /// It may sleep. Only a callback can do this, as there is a device that does DMA only while the
+    /// RDMA device is registered.
     ///
     /// # Errors
     ///
     /// - `EINVAL` if this is no process with an address space, if the range is empty or wraps
-    ///   around, or if the access flags contradict each other.
+    ///   around, if the access flags contradict each other, or if the device is not registered yet.
     /// - `ENOMEM` if the process may not pin so much.
     /// - `EFAULT` and others if the memory is not there or does not allow the access.
-    pub fn get<D: Driver>(dev: &Device<D>, range: UserRange, access: AccessFlags) -> Result<Self> {
+    pub fn get<D: Driver>(ctx: &Ctx<'_, D>, range: UserRange, access: AccessFlags) -> Result<Self> {
+        let dev = ctx.device();
         // CAST: A flag word, which C keeps in a signed integer.
         let access = access.bits() as crate::ffi::c_int;
         let len = usize::try_from(range.len)?;
@@ -74,6 +76,12 @@ impl Umem {
         // A kernel thread has no address space, and ib_umem_get_va() relies on there being one.
         // SAFETY: The current task is valid, and its address space does not change meanwhile.
         if unsafe { (*Task::current_raw()).mm }.is_null() {
+            return Err(EINVAL);
+        }
+
+        // `Driver::netdev_port` may be called before ib_register_device() has set it.
+        // SAFETY: The device is valid.
+        if unsafe { (*dev.as_raw()).dma_device }.is_null() {
             return Err(EINVAL);
         }
 

@@ -119,7 +119,7 @@ fn user_memory(ctx: &Ctx<'_, Pvrdma>, udata: &Udata<'_>, entries: u32) -> Result
     };
 
     crate::user_queue::check(&range, queue_len(entries)?)?;
-    let umem = Umem::get(ctx.device(), range, AccessFlags::LOCAL_WRITE)?;
+    let umem = Umem::get(ctx, range, AccessFlags::LOCAL_WRITE)?;
     let directory = PageDir::new(ctx.adapter.dev(), umem.num_pages())?;
 
     directory.fill(0, umem.pages())?;

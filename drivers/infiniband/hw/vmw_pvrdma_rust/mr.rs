@@ -177,7 +177,7 @@ impl MemoryRegion for Mr {
             let count = pages_touched(&range)?;
             let access_bits = convert::access_to_wire(access)?;
 
-            let umem = Umem::get(ctx.device(), range, access)?;
+            let umem = Umem::get(ctx, range, access)?;
             let directory = Arc::new(PageDir::new(ctx.adapter.dev(), count)?, GFP_KERNEL)?;
             directory.fill(0, umem.pages())?;
 

@@ -95,7 +95,7 @@ impl Srq {
 
         user_queue::check(&range, PAGE + requests)?;
         // The device writes the indexes in the header, so the process must be allowed to, too.
-        let umem = Umem::get(ctx.device(), range, AccessFlags::LOCAL_WRITE)?;
+        let umem = Umem::get(ctx, range, AccessFlags::LOCAL_WRITE)?;
         let directory = PageDir::new(adapter.dev(), umem.num_pages())?;
         directory.fill(0, umem.pages())?;
 

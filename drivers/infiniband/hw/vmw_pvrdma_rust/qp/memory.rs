@@ -133,7 +133,7 @@ impl Layout {
         }
 
         // The device writes the indexes in the header, so the process must be allowed to, too.
-        let pin = |range| Umem::get(ctx.device(), range, AccessFlags::LOCAL_WRITE);
+        let pin = |range| Umem::get(ctx, range, AccessFlags::LOCAL_WRITE);
         let send_umem = pin(send_range)?;
         let recv_umem = recv.map(|_| pin(recv_range)).transpose()?;
         let send_pages = send_umem.num_pages();
