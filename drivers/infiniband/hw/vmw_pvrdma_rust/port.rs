@@ -43,7 +43,8 @@ pub(crate) fn query(adapter: &Adapter<'_>, port: u32) -> Result<PortAttr> {
         phys_state: u32::from(attr.phys_state).try_into().map_err(|_| EIO)?,
         max_mtu: convert::mtu_from_wire(attr.max_mtu)?,
         active_mtu: convert::mtu_from_wire(attr.active_mtu)?,
-        gid_tbl_len: attr.gid_tbl_len,
+        // The core allocates the table, and the driver keeps one of the length that was validated.
+        gid_tbl_len: attr.gid_tbl_len.min(adapter.caps().gid_tbl_len),
         pkey_tbl_len: attr.pkey_tbl_len,
         ip_gids: true,
         port_cap_flags: attr.port_cap_flags | PortAttr::CM_SUP,
