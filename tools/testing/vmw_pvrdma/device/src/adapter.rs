@@ -3,9 +3,13 @@
 
 use crate::abi::shared::{SharedRegion, CAPS_OFFSET};
 use crate::abi::{Mac, PAGE_SIZE};
+use crate::counters::Counters;
+use crate::deferred::Deferred;
 use crate::doorbell::Doorbell;
 use crate::events::NotifyRing;
+use crate::faults::Faults;
 use crate::interrupts::Interrupts;
+use crate::intrusion::Storm;
 use crate::limits::Config;
 use crate::link::Link;
 use crate::memory::Memory;
@@ -50,6 +54,10 @@ pub struct Adapter {
     pub(crate) interrupts: Interrupts,
     pub(crate) objects: Objects,
     pub(crate) qkey_violations: u32,
+    pub(crate) faults: Faults,
+    pub(crate) deferred: Deferred,
+    pub(crate) storm: Option<Storm>,
+    pub(crate) counters: Counters,
     pub(crate) trace: Trace,
 }
 
@@ -72,6 +80,10 @@ impl Adapter {
             interrupts: Interrupts::new(trace.clone()),
             objects: Objects::default(),
             qkey_violations: 0,
+            faults: Faults::default(),
+            deferred: Deferred::default(),
+            storm: None,
+            counters: Counters::default(),
             trace,
         }
     }
@@ -94,6 +106,11 @@ impl Adapter {
     /// The interrupts, to set vectors up.
     pub fn interrupts_mut(&mut self) -> &mut Interrupts {
         &mut self.interrupts
+    }
+
+    /// The faults, to put them in force.
+    pub fn faults_mut(&mut self) -> &mut Faults {
+        &mut self.faults
     }
 
     /// The shared region, if the driver gave one.
@@ -126,6 +143,8 @@ impl Adapter {
         self.interrupts.reset();
         self.objects = Objects::default();
         self.qkey_violations = 0;
+        self.deferred.clear();
+        self.storm = None;
     }
 
     /// The machine is gone.
@@ -147,6 +166,7 @@ impl Adapter {
             Register::MacHigh => u32::from_le_bytes([e, f, 0, 0]),
             Register::DsrLow | Register::DsrHigh | Register::Ctl | Register::Request => 0,
         };
+        let value = self.faults.register(register).unwrap_or(value);
         self.trace.emit(|| Event::Reg { op: "read", name: register.name(), value });
         value
     }
@@ -161,9 +181,7 @@ impl Adapter {
                 self.load_shared();
             }
             Register::Ctl => self.control(value),
-            Register::Request => {
-                self.err = self.request(schedule).map_or_else(|e| e as u32, |()| 0)
-            }
+            Register::Request => self.err = self.request(schedule),
             Register::Imr => self.interrupts.set_mask(value),
             Register::MacLow => self.mac.0[..4].copy_from_slice(&value.to_le_bytes()),
             Register::MacHigh => self.mac.0[4..].copy_from_slice(&value.to_le_bytes()[..2]),
@@ -172,7 +190,12 @@ impl Adapter {
     }
 
     fn control(&mut self, value: u32) {
-        match Control::from_wire(value) {
+        let control = Control::from_wire(value);
+        if let Some(err) = control.and_then(|control| self.refusal_of_control(control)) {
+            self.err = err;
+            return;
+        }
+        match control {
             Some(Control::Activate) if self.shared.is_some() => {
                 self.is_active = true;
                 self.err = 0;
@@ -183,6 +206,14 @@ impl Adapter {
                 self.err = Errno::Invalid as u32;
             }
         }
+    }
+
+    /// The value of the error register by which a control is to be refused, if a rule says so.
+    fn refusal_of_control(&mut self, control: Control) -> Option<u32> {
+        let name = control.name();
+        let (rule, effect) = self.faults.occurs(name, false)?;
+        self.trace.emit(|| Event::Fault { name, rule, effect: &effect });
+        effect.reg_err
     }
 
     /// Takes over the shared region and fills in the capabilities. A region that cannot be used
@@ -217,9 +248,15 @@ impl Adapter {
             notifications: NotifyRing::notifications(memory, &region.cq_ring_pages)?,
             uar_pfn: self.frame_number(region.uar_pfn),
         };
-        let caps = self.dsr.checked_add(CAPS_OFFSET)?;
-        memory.write_record(caps, &self.config.caps(self.mac)).ok()?;
+        self.write_caps()?;
         Some(shared)
+    }
+
+    /// Tells the driver in the shared region what the adapter can do.
+    pub(crate) fn write_caps(&self) -> Option<()> {
+        let address = self.dsr.checked_add(CAPS_OFFSET)?;
+        let caps = self.faults.caps(&self.config.caps(self.mac));
+        self.memory.write_record(address, &caps).ok()
     }
 
     /// A doorbell rang. Those of objects that do not belong to the page's owner are ignored.

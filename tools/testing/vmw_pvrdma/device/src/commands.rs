@@ -1,58 +1,119 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The command channel: take a command from its slot, execute it, answer.
 
-use zerocopy::{FromBytes, IntoBytes};
+use zerocopy::FromBytes;
 
-use crate::abi::commands::{
-    Command, CommandHeader, Response, ResponseHeader, HEADER_SIZE, MAX_COMMAND_SIZE, RESPONSE,
-};
+use crate::abi::commands::{Command, CommandHeader, Response, HEADER_SIZE, MAX_COMMAND_SIZE};
+use crate::abi::PAGE_SIZE;
 use crate::adapter::Adapter;
-use crate::interrupts::Vector;
-use crate::objects::{Errno, Outcome, Refusal};
+use crate::answer::Answer;
+use crate::faults::Effect;
+use crate::objects::{Errno, Outcome, Refusal, DONE};
 use crate::schedule::Schedule;
 use crate::trace::Event;
 
 impl Adapter {
-    /// Executes the command in the slot. The result is that of the error register; if it is an
-    /// error there is neither an answer nor an interrupt.
-    pub(crate) fn request(&mut self, schedule: &mut Schedule) -> Result<(), Errno> {
-        let shared = self.active().ok_or(Errno::Invalid)?;
-        let (cmd_slot, resp_slot) = (shared.cmd_slot, shared.resp_slot);
-        let mut slot = [0; MAX_COMMAND_SIZE];
-        self.memory.read(cmd_slot, &mut slot).map_err(|_| Errno::Fault)?;
-        let (header, body) = slot.split_at(HEADER_SIZE);
-        let header = CommandHeader::read_from_bytes(header).map_err(|_| Errno::Fault)?;
-        let Some(command) = Command::decode(header.cmd, body) else {
-            log::warn!("adapter {}: there is no command {:#x}", self.id(), header.cmd);
-            return Err(Errno::Invalid);
+    /// Takes the command in the slot. Returns what is then in the error register; if that is not
+    /// zero there is neither an answer nor an interrupt.
+    pub(crate) fn request(&mut self, schedule: &mut Schedule) -> u32 {
+        let (header, command) = match self.command() {
+            Ok(command) => command,
+            Err(errno) => return errno as u32,
         };
         let name = command.name();
         self.trace.emit(|| Event::Command { name, fields: &command });
 
-        let outcome = self.execute(&command, schedule);
-        if let Err(refusal) = outcome {
-            log::info!("adapter {}: {name} is refused: {refusal:?}", self.id());
+        let effect = self.fault(name);
+        let (reg_err, err, response) = self.carry_out(&command, &effect, schedule);
+        if reg_err != 0 || err != 0 {
+            self.counters.refused += 1;
+            log::info!("adapter {}: {name} is refused: {reg_err}, {err}", self.id());
         }
-        let (err, reg_err, fields) = match outcome {
-            Ok(response) => (0, Ok(()), response),
-            Err(Refusal::Answer(errno)) => (errno as u8, Ok(()), Response::Empty {}),
-            Err(Refusal::Register(errno)) => (0, Err(errno), Response::Empty {}),
+        if reg_err != 0 {
+            self.trace.emit(|| Event::Answer { name, err, reg_err, fields: &response });
+            return reg_err;
+        }
+        self.respond(&header, &command, err, &response, &effect);
+        0
+    }
+
+    /// The command in the slot.
+    fn command(&mut self) -> Result<(CommandHeader, Command), Errno> {
+        let shared = self.active().ok_or(Errno::Invalid)?;
+        let (cmd_slot, resp_slot) = (shared.cmd_slot, shared.resp_slot);
+        let mut slot = [0; PAGE_SIZE];
+        self.memory.read(cmd_slot, &mut slot).map_err(|_| Errno::Fault)?;
+        if !self.memory.contains(resp_slot, PAGE_SIZE) {
+            return Err(Errno::Fault);
+        }
+        let (header, body) = slot[..MAX_COMMAND_SIZE].split_at(HEADER_SIZE);
+        let header = CommandHeader::read_from_bytes(header).map_err(|_| Errno::Fault)?;
+        let command = Command::decode(header.cmd, body).ok_or_else(|| {
+            log::warn!("adapter {}: there is no command {:#x}", self.id(), header.cmd);
+            Errno::Invalid
+        })?;
+        self.counters.commands += 1;
+        if slot[command.size()..].iter().any(|byte| *byte != 0) {
+            self.counters.dirty_commands += 1;
+        }
+        Ok((header, command))
+    }
+
+    /// How the command with this name is to go wrong, if a rule says so.
+    fn fault(&mut self, name: &'static str) -> Effect {
+        let Some((rule, effect)) = self.faults.occurs(name, true) else {
+            return Effect::default();
         };
-        let reg_err = reg_err.and_then(|()| {
-            if command.is_answered() {
-                self.answer(resp_slot, &header, err, &fields)
-            } else {
-                Ok(())
-            }
+        self.counters.faults += 1;
+        self.trace.emit(|| Event::Fault { name, rule, effect: &effect });
+        effect
+    }
+
+    /// Executes a command, or refuses it. Returns error register, error byte and answer.
+    fn carry_out(
+        &mut self,
+        command: &Command,
+        effect: &Effect,
+        schedule: &mut Schedule,
+    ) -> (u32, u8, Response) {
+        let is_refused = effect.reg_err.is_some() || effect.err.is_some();
+        let outcome = match effect.execute.unwrap_or(!is_refused) {
+            true => self.execute(command, schedule),
+            false => DONE,
+        };
+        let (reg_err, err, response) = match outcome {
+            Ok(response) => (0, 0, response),
+            Err(Refusal::Answer(errno)) => (0, errno as u8, Response::Empty {}),
+            Err(Refusal::Register(errno)) => (errno as u32, 0, Response::Empty {}),
+        };
+        (effect.reg_err.unwrap_or(reg_err), effect.err.unwrap_or(err), response)
+    }
+
+    /// Answers a command that was accepted.
+    fn respond(
+        &mut self,
+        command_header: &CommandHeader,
+        command: &Command,
+        err: u8,
+        response: &Response,
+        effect: &Effect,
+    ) {
+        let mut header = Answer::header(command_header, err);
+        header.ack = effect.ack.unwrap_or(header.ack);
+        header.response = effect.key.unwrap_or(header.response);
+        let response = response.patched(&effect.fields).unwrap_or_else(|error| {
+            log::warn!("adapter {}: {}: {error}", self.id(), command.name());
+            *response
         });
-        if command.is_answered() || reg_err.is_err() {
-            let reg_err = reg_err.map_or_else(|errno| errno as u32, |()| 0);
-            self.trace.emit(|| Event::Answer { name, err, reg_err, fields: &fields });
+        let is_answered = command.is_answered();
+        let answer = Answer {
+            name: command.name(),
+            message: effect.answer.unwrap_or(is_answered).then_some((header, response)),
+            interrupt: effect.interrupt.unwrap_or(is_answered),
+        };
+        for time in 1..=effect.repeat.saturating_add(1) {
+            self.deliver_later(answer.clone(), effect.delay() * time);
         }
-        if command.is_answered() && reg_err.is_ok() {
-            self.interrupts.raise(Vector::Response);
-        }
-        reg_err
     }
 
     fn execute(&mut self, command: &Command, schedule: &mut Schedule) -> Outcome {
@@ -79,22 +140,5 @@ impl Adapter {
             Command::QuerySrq(command) => self.query_srq(command),
             Command::DestroySrq(command) => self.destroy_srq(command),
         }
-    }
-
-    fn answer(
-        &self,
-        slot: u64,
-        command: &CommandHeader,
-        err: u8,
-        response: &Response,
-    ) -> Result<(), Errno> {
-        let header = ResponseHeader {
-            response: command.response,
-            ack: RESPONSE | command.cmd,
-            err,
-            ..Default::default()
-        };
-        let bytes = [header.as_bytes(), response.as_bytes()].concat();
-        self.memory.write(slot, &bytes).map_err(|_| Errno::Fault)
     }
 }

@@ -99,6 +99,11 @@ impl NotifyRing {
         Some(Self { ring: Ring { half: Half::Rx, offset: PAGE_SIZE, stride, size }, pages })
     }
 
+    /// The ring and its pages.
+    pub(crate) fn parts(&self) -> (&Ring, &Pages) {
+        (&self.ring, &self.pages)
+    }
+
     fn push<T: IntoBytes + Immutable>(&self, memory: &Memory, entry: &T) -> bool {
         let Ok(Some(offset)) = self.ring.back(memory, &self.pages) else {
             return false;
@@ -111,15 +116,21 @@ impl NotifyRing {
 impl Adapter {
     /// Tells the driver of an event. Before activation there is nobody to tell.
     pub(crate) fn async_event(&mut self, event: AsyncEvent) {
+        let (kind, info) = event.to_wire();
+        self.raw_event(kind, info);
+    }
+
+    /// Writes an event of any kind, known or not.
+    pub(crate) fn raw_event(&mut self, kind: u32, info: u32) {
         let Some(shared) = self.active() else {
             return;
         };
-        let (kind, info) = event.to_wire();
         self.trace.emit(|| Event::Async { kind, info });
         if shared.events.push(&self.memory, &EventEntry { kind, info }) {
+            self.counters.events += 1;
             self.interrupts.raise(Vector::Async);
         } else {
-            log::warn!("adapter {}: event {event:?} is lost: no room in the ring", self.id());
+            log::warn!("adapter {}: event {kind} of {info} is lost: no room", self.id());
         }
     }
 
@@ -129,6 +140,7 @@ impl Adapter {
             return;
         };
         if shared.notifications.push(&self.memory, &cq) {
+            self.counters.notifications += 1;
             self.interrupts.raise(Vector::Completion);
         } else {
             log::warn!("adapter {}: notification of CQ {cq} is lost: no room", self.id());

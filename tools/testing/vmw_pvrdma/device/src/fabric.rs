@@ -27,6 +27,12 @@ pub(crate) struct World {
 }
 
 impl World {
+    /// When there is something to do, if not at once.
+    fn deadline(&self) -> Option<Instant> {
+        let answers = self.adapters.iter().filter_map(|adapter| adapter.deferred.deadline());
+        answers.chain(self.schedule.deadline()).min()
+    }
+
     /// The queue pair, if it still exists.
     pub(crate) fn qp(&self, qp: QpRef) -> Option<&Qp> {
         let found = self.adapters.get(qp.adapter)?.objects.qps.get(qp.handle)?;
@@ -57,6 +63,11 @@ impl Fabric {
         Ok(fabric)
     }
 
+    /// Number of adapters.
+    pub fn count(&self) -> u32 {
+        self.world.lock().adapters.len() as u32
+    }
+
     /// Runs `action` on an adapter and wakes the engine if there is work afterwards.
     ///
     /// # Panics
@@ -66,7 +77,9 @@ impl Fabric {
         let mut world = self.world.lock();
         let world = &mut *world;
         let result = action(&mut world.adapters[id as usize], &mut world.schedule);
-        if world.schedule.has_work() {
+        let adapter = &world.adapters[id as usize];
+        let is_late = adapter.deferred.deadline().is_some() || adapter.storm.is_some();
+        if world.schedule.has_work() || is_late {
             self.work.notify_one();
         }
         result
@@ -76,13 +89,20 @@ impl Fabric {
         let mut world = self.world.lock();
         loop {
             let now = Instant::now();
+            let mut storm = false;
+            for adapter in &mut world.adapters {
+                adapter.deliver_due(now);
+                storm |= adapter.storm_step(now);
+            }
             while let Some(qp) = world.schedule.expired(now) {
                 engine::wake(&mut world, qp, now);
             }
             if let Some(qp) = world.schedule.pop() {
                 engine::step(&mut world, qp, now);
                 MutexGuard::bump(&mut world);
-            } else if let Some(deadline) = world.schedule.deadline() {
+            } else if storm {
+                MutexGuard::bump(&mut world);
+            } else if let Some(deadline) = world.deadline() {
                 self.work.wait_until(&mut world, deadline);
             } else {
                 self.work.wait(&mut world);

@@ -4,11 +4,14 @@
 use std::fs::File;
 use std::io::Write;
 
+use serde::Deserialize;
+
 use crate::abi::VECTORS;
 use crate::trace::{Event, Trace};
 
 /// What a vector tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[repr(usize)]
 pub enum Vector {
     /// An answer is in its slot.

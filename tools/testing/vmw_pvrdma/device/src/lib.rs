@@ -10,20 +10,27 @@
 
 pub mod abi;
 pub mod adapter;
+mod answer;
 mod commands;
 pub mod config_space;
+pub mod control;
+pub mod counters;
+mod deferred;
 pub mod doorbell;
 mod engine;
 pub mod events;
 pub mod fabric;
+pub mod faults;
 pub mod grh;
 pub mod handles;
 pub mod interrupts;
+mod intrusion;
 pub mod limits;
 pub mod link;
 pub mod memory;
 pub mod objects;
 pub mod page_dir;
+pub mod patch;
 pub mod qp_state;
 pub mod regs;
 pub mod request;

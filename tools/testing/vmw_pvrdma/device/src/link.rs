@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The link: whether the port has a carrier.
 //!
-//! The carrier is given from outside, by whoever runs the adapter. It is up from the start;
-//! [`Adapter::set_link`] is where a control channel will change it.
+//! The carrier is given from outside, by whoever runs the adapter. It is up from the start.
+
+use serde::Deserialize;
 
 use crate::adapter::Adapter;
 use crate::events::AsyncEvent;
 
 /// State of the link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Link {
     /// There is a carrier.
     Up,

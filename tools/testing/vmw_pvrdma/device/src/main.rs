@@ -12,7 +12,9 @@ use std::thread;
 
 use anyhow::{anyhow, bail, Context};
 use clap::{Parser, ValueEnum};
+use pvrdma_device::control;
 use pvrdma_device::fabric::Fabric;
+use pvrdma_device::faults::Setup;
 use pvrdma_device::limits::{Config, Roce, MAX_VERSION, MIN_VERSION};
 use pvrdma_device::trace::Trace;
 use pvrdma_device::vfio::{self, Backend};
@@ -43,6 +45,14 @@ struct Args {
     /// Write everything that crosses the device's interface to FILE, one JSON object a line.
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+
+    /// Take requests to change links, raise events, inject faults, count objects from this socket.
+    #[arg(long, value_name = "PATH")]
+    control: Option<PathBuf>,
+
+    /// Behave as wrongly as FILE says: changed capabilities and registers, failing commands.
+    #[arg(long, value_name = "FILE")]
+    faults: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -74,11 +84,26 @@ fn run(args: &Args) -> anyhow::Result<()> {
         Some(path) => Trace::create(path).with_context(|| format!("trace {}", path.display()))?,
         None => Trace::default(),
     };
+    let faults = match &args.faults {
+        Some(path) => {
+            read_faults(path, &config).with_context(|| format!("faults {}", path.display()))?
+        }
+        None => Setup::default(),
+    };
     let count = u32::try_from(args.sockets.len())?;
     let fabric = Fabric::start(count, config, &trace).context("cannot start the engine")?;
 
     let mut signals = Signals::new([SIGTERM, SIGINT]).context("cannot handle signals")?;
     let mut listening = Vec::new();
+    for adapter in 0..count {
+        fabric.with(adapter, |adapter, _| adapter.faults_mut().set(faults.clone()));
+    }
+    if let Some(path) = &args.control {
+        remove_stale(path)?;
+        control::start(path, Arc::clone(&fabric))
+            .with_context(|| format!("socket {}", path.display()))?;
+        listening.push(path.clone());
+    }
     let (failed, failure) = mpsc::channel();
     for (adapter, path) in (0..).zip(&args.sockets) {
         remove_stale(path)?;
@@ -111,6 +136,13 @@ fn run(args: &Args) -> anyhow::Result<()> {
     let mut stdout = io::stdout();
     writeln!(stdout, "ready").and_then(|()| stdout.flush()).context("cannot say ready")?;
     Err(failure.recv()?).context("an adapter cannot go on")
+}
+
+/// Reads a setup of faults that is possible.
+fn read_faults(path: &Path, config: &Config) -> anyhow::Result<Setup> {
+    let setup: Setup = serde_json::from_str(&fs::read_to_string(path)?)?;
+    setup.check(config)?;
+    Ok(setup)
 }
 
 /// Removes a socket that nobody serves any more.

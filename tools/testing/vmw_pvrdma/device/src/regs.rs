@@ -27,6 +27,10 @@ pub enum Register {
 }
 
 impl Register {
+    /// The names of all registers in the ABI.
+    pub const NAMES: &[&str] =
+        &["VERSION", "DSRLOW", "DSRHIGH", "CTL", "REQUEST", "ERR", "ICR", "IMR", "MACL", "MACH"];
+
     /// The register at an offset.
     pub fn at(offset: u64) -> Option<Self> {
         Some(match offset {
@@ -73,6 +77,18 @@ pub enum Control {
 }
 
 impl Control {
+    /// The names of all controls in the ABI.
+    pub const NAMES: &[&str] = &["ACTIVATE", "UNQUIESCE", "RESET"];
+
+    /// The control's name in the ABI.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Activate => "ACTIVATE",
+            Self::Unquiesce => "UNQUIESCE",
+            Self::Reset => "RESET",
+        }
+    }
+
     /// The control value with this number.
     pub fn from_wire(value: u32) -> Option<Self> {
         Some(match value {

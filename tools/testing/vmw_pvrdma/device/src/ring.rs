@@ -96,6 +96,22 @@ impl Ring {
         ))
     }
 
+    /// Overwrites indices, with valid values or not.
+    pub fn set_indices(
+        &self,
+        memory: &Memory,
+        pages: &Pages,
+        tail: Option<u32>,
+        head: Option<u32>,
+    ) -> Result<(), OutOfMemory> {
+        for (offset, index) in [(0, tail), (4, head)] {
+            if let Some(index) = index {
+                memory.store_index(self.index_address(pages, offset)?, index)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Offset of the next entry to take, if there is one.
     pub fn front(&self, memory: &Memory, pages: &Pages) -> Result<Option<usize>, RingError> {
         let (tail, head) = self.indices(memory, pages)?;

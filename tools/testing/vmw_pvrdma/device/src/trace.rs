@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::abi::commands::{Command, Response};
 use crate::abi::cqe::Cqe;
 use crate::abi::wqe::{SendBody, Sge};
+use crate::faults::Effect;
 
 /// What happened.
 #[derive(Debug, Serialize)]
@@ -84,6 +85,15 @@ pub enum Event<'a> {
         cq: u32,
         /// The completion.
         fields: &'a Cqe,
+    },
+    /// A command or control goes wrong on purpose.
+    Fault {
+        /// Its name.
+        name: &'static str,
+        /// The number of the rule.
+        rule: usize,
+        /// How it goes wrong.
+        effect: &'a Effect,
     },
     /// An asynchronous event was written.
     Async {

@@ -3,14 +3,24 @@
 
 use std::mem::{offset_of, size_of};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::{Gid, Mac};
 
 /// State of the port.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Serialize, FromBytes, IntoBytes, Immutable, KnownLayout,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Serialize,
+    Deserialize,
+    FromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
 )]
 #[repr(C)]
 #[allow(missing_docs)]
@@ -43,7 +53,17 @@ const _: () = assert!(offset_of!(PortAttr, phys_state) == 45);
 
 /// Route of a packet.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Serialize, FromBytes, IntoBytes, Immutable, KnownLayout,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Serialize,
+    Deserialize,
+    FromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
 )]
 #[repr(C)]
 #[allow(missing_docs)]
@@ -63,7 +83,17 @@ pub const AH_GRH: u8 = 1;
 
 /// Path to a peer.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Serialize, FromBytes, IntoBytes, Immutable, KnownLayout,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Serialize,
+    Deserialize,
+    FromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
 )]
 #[repr(C)]
 #[allow(missing_docs)]
@@ -85,7 +115,17 @@ const _: () = assert!(offset_of!(AhAttr, dmac) == 33);
 
 /// Capacities of a queue pair.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Serialize, FromBytes, IntoBytes, Immutable, KnownLayout,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Serialize,
+    Deserialize,
+    FromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
 )]
 #[repr(C)]
 #[allow(missing_docs)]
@@ -102,7 +142,17 @@ const _: () = assert!(size_of::<QpCap>() == 24);
 
 /// Attributes of a shared receive queue.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Serialize, FromBytes, IntoBytes, Immutable, KnownLayout,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Serialize,
+    Deserialize,
+    FromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
 )]
 #[repr(C)]
 #[allow(missing_docs)]
@@ -117,7 +167,17 @@ const _: () = assert!(size_of::<SrqAttr>() == 16);
 
 /// Attributes of a queue pair.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Serialize, FromBytes, IntoBytes, Immutable, KnownLayout,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Serialize,
+    Deserialize,
+    FromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
 )]
 #[repr(C)]
 #[allow(missing_docs)]

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Commands and answers: one record for each, and the header they share.
 
-use std::mem::size_of;
+use std::mem::{offset_of, size_of};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::attrs::{PortAttr, QpAttr, SrqAttr};
 use super::Gid;
+use crate::patch::{patched, Patch, PatchError};
 
 /// Head of a command.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -39,6 +40,8 @@ const _: () = assert!(size_of::<ResponseHeader>() == HEADER_SIZE);
 
 /// Size of both heads.
 pub const HEADER_SIZE: usize = 16;
+/// Where the acknowledgment is in an answer.
+pub const ACK_OFFSET: usize = offset_of!(ResponseHeader, ack);
 /// Marks the number of an answer.
 pub const RESPONSE: u32 = 1 << 31;
 /// Size of the largest command.
@@ -49,8 +52,8 @@ macro_rules! record {
     ($(#[$meta:meta])* $name:ident: $size:literal { $($(#[$fmeta:meta])* $field:ident: $type:ty,)* }) => {
         $(#[$meta])*
         #[derive(
-            Clone, Copy, Debug, Default, PartialEq, Serialize, FromBytes, IntoBytes, Immutable,
-            KnownLayout,
+            Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, FromBytes, IntoBytes,
+            Immutable, KnownLayout,
         )]
         #[repr(C)]
         #[allow(missing_docs)]
@@ -183,7 +186,17 @@ record!(
 /// A queue pair with a handle of its own. The kernel's record ends in four bytes of alignment,
 /// which are spelled out here.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Serialize, FromBytes, IntoBytes, Immutable, KnownLayout,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Serialize,
+    Deserialize,
+    FromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
 )]
 #[repr(C)]
 #[allow(missing_docs)]
@@ -238,6 +251,9 @@ macro_rules! commands {
         pub enum Command { $($variant($variant),)* }
 
         impl Command {
+            /// The names of all commands in the ABI.
+            pub const NAMES: &[&str] = &[$($name,)*];
+
             /// Decodes the command with number `cmd` from the bytes after the head.
             pub fn decode(cmd: u32, body: &[u8]) -> Option<Self> {
                 match cmd {
@@ -257,6 +273,11 @@ macro_rules! commands {
             /// it only reads the error register, and an interrupt would end its next wait.
             pub fn is_answered(&self) -> bool {
                 match self { $(Self::$variant(_) => $answered,)* }
+            }
+
+            /// Size of the command with its head.
+            pub fn size(&self) -> usize {
+                match self { $(Self::$variant(_) => HEADER_SIZE + size_of::<$variant>(),)* }
             }
         }
     };
@@ -286,44 +307,62 @@ commands! {
     DestroySrq = 20, "DESTROY_SRQ", false;
 }
 
-/// The body of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
-#[allow(missing_docs)]
-pub enum Response {
-    /// Only the head.
-    Empty {},
-    QueryPort(QueryPortResp),
-    QueryPkey(QueryPkeyResp),
-    CreateUc(CreateUcResp),
-    CreatePd(CreatePdResp),
-    CreateMr(CreateMrResp),
-    CreateCq(CreateCqResp),
-    CreateSrq(CreateSrqResp),
-    QuerySrq(QuerySrqResp),
-    CreateQp(CreateQpResp),
-    CreateQpV2(CreateQpRespV2),
-    QueryQp(QueryQpResp),
+/// Defines the body of an answer: variant, record, and the command whose newest answer it is.
+macro_rules! responses {
+    ($($variant:ident = $record:ident $(, $command:literal)?;)*) => {
+        /// The body of an answer.
+        #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+        #[serde(untagged)]
+        #[allow(missing_docs)]
+        pub enum Response {
+            /// Only the head.
+            Empty {},
+            $($variant($record),)*
+        }
+
+        impl Response {
+            /// The bytes after the head.
+            pub fn as_bytes(&self) -> &[u8] {
+                match self {
+                    Self::Empty {} => &[],
+                    $(Self::$variant(body) => body.as_bytes(),)*
+                }
+            }
+
+            /// An answer to the command with this name, in the newest form.
+            pub fn sample(command: &str) -> Self {
+                match command {
+                    $($($command => Self::$variant($record::default()),)?)*
+                    _ => Self::Empty {},
+                }
+            }
+
+            /// A copy with some fields changed.
+            pub fn patched(&self, patch: &Patch) -> Result<Self, PatchError> {
+                match self {
+                    Self::Empty {} => match patch.keys().next() {
+                        Some(name) => Err(PatchError::NoField(name.clone())),
+                        None => Ok(*self),
+                    },
+                    $(Self::$variant(body) => patched(body, patch).map(Self::$variant),)*
+                }
+            }
+        }
+    };
 }
 
-impl Response {
-    /// The bytes after the head.
-    pub fn as_bytes(&self) -> &[u8] {
-        match self {
-            Self::Empty {} => &[],
-            Self::QueryPort(body) => body.as_bytes(),
-            Self::QueryPkey(body) => body.as_bytes(),
-            Self::CreateUc(body) => body.as_bytes(),
-            Self::CreatePd(body) => body.as_bytes(),
-            Self::CreateMr(body) => body.as_bytes(),
-            Self::CreateCq(body) => body.as_bytes(),
-            Self::CreateSrq(body) => body.as_bytes(),
-            Self::QuerySrq(body) => body.as_bytes(),
-            Self::CreateQp(body) => body.as_bytes(),
-            Self::CreateQpV2(body) => body.as_bytes(),
-            Self::QueryQp(body) => body.as_bytes(),
-        }
-    }
+responses! {
+    QueryPort = QueryPortResp, "QUERY_PORT";
+    QueryPkey = QueryPkeyResp, "QUERY_PKEY";
+    CreateUc = CreateUcResp, "CREATE_UC";
+    CreatePd = CreatePdResp, "CREATE_PD";
+    CreateMr = CreateMrResp, "CREATE_MR";
+    CreateCq = CreateCqResp, "CREATE_CQ";
+    CreateSrq = CreateSrqResp, "CREATE_SRQ";
+    QuerySrq = QuerySrqResp, "QUERY_SRQ";
+    CreateQpV2 = CreateQpRespV2, "CREATE_QP";
+    CreateQp = CreateQpResp;
+    QueryQp = QueryQpResp, "QUERY_QP";
 }
 
 #[cfg(test)]

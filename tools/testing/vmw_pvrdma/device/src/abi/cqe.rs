@@ -3,7 +3,7 @@
 
 use std::mem::{offset_of, size_of};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::Mac;
@@ -76,7 +76,17 @@ pub mod network {
 
 /// Completion queue element.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Serialize, FromBytes, IntoBytes, Immutable, KnownLayout,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Serialize,
+    Deserialize,
+    FromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
 )]
 #[repr(C)]
 #[allow(missing_docs)]

@@ -7,7 +7,8 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 pub mod attrs;
@@ -82,6 +83,12 @@ impl Serialize for Gid {
     }
 }
 
+impl<'de> Deserialize<'de> for Gid {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        std::net::Ipv6Addr::deserialize(deserializer).map(|address| Self(address.octets()))
+    }
+}
+
 /// An Ethernet address.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
@@ -103,6 +110,18 @@ impl Serialize for Mac {
     }
 }
 
+impl<'de> Deserialize<'de> for Mac {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let bytes: Option<Vec<u8>> =
+            text.split(':').map(|byte| u8::from_str_radix(byte, 16).ok()).collect();
+        bytes
+            .and_then(|bytes| bytes.try_into().ok())
+            .map(Self)
+            .ok_or_else(|| D::Error::custom(format_args!("'{text}' is no Ethernet address")))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,11 +135,14 @@ mod tests {
         gid.0[12..].copy_from_slice(&[10, 0, 0, 1]);
         assert_eq!(gid.ipv4(), Some([10, 0, 0, 1]));
         assert_eq!(serde_json::to_string(&gid).unwrap(), "\"::ffff:10.0.0.1\"");
+        assert_eq!(serde_json::from_str::<Gid>("\"::ffff:10.0.0.1\"").unwrap(), gid);
     }
 
     #[test]
     fn mac_is_written_with_colons() {
         let mac = Mac([0, 0x50, 0x56, 1, 2, 0xff]);
         assert_eq!(serde_json::to_string(&mac).unwrap(), "\"00:50:56:01:02:ff\"");
+        assert_eq!(serde_json::from_str::<Mac>("\"00:50:56:01:02:ff\"").unwrap(), mac);
+        assert!(serde_json::from_str::<Mac>("\"00:50:56:01:02\"").is_err());
     }
 }

@@ -3,6 +3,7 @@
 
 use std::mem::{offset_of, size_of};
 
+use serde::{Deserialize, Serialize};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Where a ring of the device lies.
@@ -64,7 +65,19 @@ pub const BMME_ALL: u8 = 0x7;
 pub const MODE_ROCE: u8 = 0;
 
 /// What the device can do. Fields without a meaning here stay zero.
-#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Serialize,
+    Deserialize,
+    FromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
+)]
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct DeviceCaps {

@@ -56,6 +56,9 @@ pub(crate) fn step(world: &mut World, qp_ref: QpRef, now: Instant) {
     let Some(qp) = world.qp(qp_ref) else {
         return;
     };
+    if let Some(until) = world.adapters[qp_ref.adapter].deferred.stalled_until(now) {
+        return pause(world, qp_ref, until);
+    }
     match qp.state {
         QpState::Err => flush::both_queues(world, qp_ref),
         QpState::Sqe => flush::send_queue(world, qp_ref),

@@ -46,6 +46,11 @@ pub enum CqFull {
 }
 
 impl Cq {
+    /// The ring and its pages.
+    pub(crate) fn parts(&self) -> (&Ring, &Pages) {
+        (&self.ring, &self.pages)
+    }
+
     /// Writes a completion. Returns whether to notify.
     pub fn push(&mut self, memory: &Memory, cqe: &Cqe, solicited: bool) -> Result<bool, CqFull> {
         if self.overrun {

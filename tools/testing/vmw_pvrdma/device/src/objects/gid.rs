@@ -26,6 +26,11 @@ impl GidTable {
         *self.0.get(usize::from(index))?
     }
 
+    /// Number of bound addresses.
+    pub fn count(&self) -> usize {
+        self.0.iter().flatten().count()
+    }
+
     /// Whether an address is bound.
     pub fn contains(&self, gid: Gid) -> bool {
         self.0.contains(&Some(gid))

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The objects that the driver creates, and the commands on them.
 
+use serde::Serialize;
+
 use crate::abi::commands::Response;
 use crate::handles::Table;
 use crate::limits;
@@ -73,6 +75,34 @@ pub struct Objects {
     pub mrs_created: u32,
     /// Number of queue pairs created.
     pub qps_created: u32,
+}
+
+impl Objects {
+    /// How many there are of each kind.
+    pub fn counts(&self) -> Counts {
+        Counts {
+            ucs: self.ucs.iter().count(),
+            pds: self.pds.iter().count(),
+            mrs: self.mrs.iter().count(),
+            cqs: self.cqs.iter().count(),
+            srqs: self.srqs.iter().count(),
+            qps: self.qps.iter().count(),
+            gids: self.gids.count(),
+        }
+    }
+}
+
+/// Numbers of objects, under the names that [`Objects`] has for them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)]
+pub struct Counts {
+    pub ucs: usize,
+    pub pds: usize,
+    pub mrs: usize,
+    pub cqs: usize,
+    pub srqs: usize,
+    pub qps: usize,
+    pub gids: usize,
 }
 
 impl Default for Objects {

@@ -276,6 +276,16 @@ impl Guest {
         }
     }
 
+    /// Makes the answer slot look as if nothing had been answered yet.
+    pub fn clear_answer(&self) {
+        self.memory.write_record(self.slots.1, &ResponseHeader::default()).unwrap();
+    }
+
+    /// The head of what is in the answer slot.
+    pub fn answer_header(&self) -> ResponseHeader {
+        self.memory.read_record(self.slots.1).unwrap()
+    }
+
     /// Posts a command and takes its answer. `Err` is the error register or the error byte.
     pub fn command<T, R>(&mut self, cmd: u32, body: &T) -> Result<R, u32>
     where
