@@ -344,7 +344,7 @@ pub struct RegisterOptions {
 pub struct Registration<'a, D: Driver> {
     // The order is that of destruction.
     follower: Option<Pin<KBox<Follower<D>>>>,
-    data: Pin<KBox<D::RegistrationData<'a>>>,
+    _data: Pin<KBox<D::RegistrationData<'a>>>,
     dev: UnregisteredDevice<D>,
 }
 
@@ -408,7 +408,7 @@ impl<'a, D: Driver> Registration<'a, D> {
 
         Ok(Self {
             follower,
-            data,
+            _data: data,
             dev,
         })
     }
@@ -418,12 +418,6 @@ impl<'a, D: Driver> Registration<'a, D> {
     pub fn device(&self) -> &Device<D> {
         // SAFETY: The device is valid by the type invariant of `UnregisteredDevice`.
         unsafe { self.dev.0.as_ref() }
-    }
-
-    /// Returns the registration data.
-    #[inline]
-    pub fn data(&self) -> &D::RegistrationData<'a> {
-        &self.data
     }
 }
 

@@ -56,12 +56,6 @@ macro_rules! c_flags {
                 self.0 & other.0 == other.0
             }
 
-            /// Returns whether any flag of `other` is set.
-            #[inline]
-            pub const fn intersects(self, other: Self) -> bool {
-                self.0 & other.0 != 0
-            }
-
             /// Returns the flags that are set in either word; usable in constants.
             #[inline]
             pub const fn union(self, other: Self) -> Self {
@@ -88,15 +82,6 @@ macro_rules! c_flags {
             #[inline]
             fn bitor_assign(&mut self, other: Self) {
                 self.0 |= other.0;
-            }
-        }
-
-        impl core::ops::BitAnd for $name {
-            type Output = Self;
-
-            #[inline]
-            fn bitand(self, other: Self) -> Self {
-                Self(self.0 & other.0)
             }
         }
     };

@@ -60,12 +60,6 @@ impl UserMmap<'_> {
         self.vma.end() - self.vma.start()
     }
 
-    /// Returns the area, to look at and restrict what the process may do with it.
-    #[inline]
-    pub fn vma(&self) -> &VmaNew {
-        self.vma
-    }
-
     /// Maps pages of a PCI BAR, not cached, from `page` on.
     ///
     /// Child processes do not inherit the mapping. It is replaced when the device goes away while

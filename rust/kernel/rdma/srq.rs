@@ -146,8 +146,8 @@ impl<D: Driver> Srq<D> {
         let udata = unsafe { Udata::from_raw(udata) };
         // SAFETY: The queue belongs to the device and is made in a user context.
         let ucontext = udata.as_ref().and_then(|udata| unsafe { udata.context() });
-        // SAFETY: The core passes a valid structure that is only used by this call.
-        let attr = unsafe { &mut *attr };
+        // SAFETY: The core passes a valid structure.
+        let attr = unsafe { &*attr };
         let ty = attr.srq_type.try_into().map_err(|_| EOPNOTSUPP)?;
         let this = raw.cast::<Self>();
         let mut init = SrqInit {
@@ -221,7 +221,7 @@ impl<D: Driver> Srq<D> {
 ///
 /// `raw` points to the queue, filled by the core, for the duration of the callback.
 pub struct SrqInit<'a, D: Driver> {
-    attr: &'a mut bindings::ib_srq_init_attr,
+    attr: &'a bindings::ib_srq_init_attr,
     ty: SrqType,
     pd: &'a Pd<D>,
     ucontext: Option<&'a Ucontext<D>>,
@@ -252,12 +252,6 @@ impl<'a, D: Driver> SrqInit<'a, D> {
     #[inline]
     pub fn ucontext(&self) -> Option<&'a Ucontext<D>> {
         self.ucontext
-    }
-
-    /// Sets the attributes that the queue really has.
-    #[inline]
-    pub fn set_attr(&mut self, attr: &SrqAttr) {
-        attr.write(&mut self.attr.attr);
     }
 
     /// Makes the sink for the events of the queue.
