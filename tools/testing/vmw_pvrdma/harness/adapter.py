@@ -6,6 +6,7 @@ import signal
 import subprocess
 from pathlib import Path
 
+from harness.control import Control
 from paths import device_binary
 
 _START_SECONDS = 10
@@ -18,14 +19,17 @@ class AdapterError(Exception):
 class Adapters:
     """One pvrdma-device process that serves a number of adapters on one fabric.
 
-    Use as a context manager.  `sockets` are what QEMU connects to.
+    Use as a context manager.  `sockets` are what QEMU connects to; `control` rules the adapters.
     """
 
     def __init__(self, directory: Path, count: int = 1, options: tuple[str, ...] = ()):
         self.sockets = [directory / f"adapter{number}.sock" for number in range(count)]
         self.trace = directory / "trace.jsonl"
         self._log = directory / "adapter.log"
+        self._control_socket = directory / "control.sock"
+        self._control_socket.unlink(missing_ok=True)
         self._command = [str(device_binary()), "--trace", str(self.trace), *options]
+        self._command += ["--control", str(self._control_socket)]
         for path in self.sockets:
             path.unlink(missing_ok=True)
             self._command += ["--socket", str(path)]
@@ -42,6 +46,7 @@ class Adapters:
         if not readable or self._process.stdout.readline().strip() != "ready":
             self._process.kill()
             raise AdapterError("the adapter did not start:\n" + self._log.read_text())
+        self.control = Control(self._control_socket)
         return self
 
     def check(self) -> None:
@@ -52,6 +57,7 @@ class Adapters:
             )
 
     def __exit__(self, *_) -> None:
+        self.control.close()
         self._process.send_signal(signal.SIGTERM)
         try:
             self._process.wait(10)
