@@ -62,6 +62,9 @@ use kernel::{
     }, //
 };
 
+/// Largest number of a queue pair; it has 24 bits in a packet, and the core relies on that.
+const MAX_NUMBER: u32 = 0x00ff_ffff;
+
 /// A send or receive queue, as it is seen by those who post.
 ///
 /// The state is that of the queue pair as the device agreed to it last.
@@ -220,7 +223,12 @@ impl QueuePair for Qp {
                 }),
             )?;
 
-            if let Err(error) = table.insert(reply.handle, events) {
+            let admitted = if reply.number <= MAX_NUMBER {
+                table.insert(reply.handle, events)
+            } else {
+                Err(EIO)
+            };
+            if let Err(error) = admitted {
                 dev_err!(adapter.dev(), "the device answers nonsense to CREATE_QP\n");
                 memory.destroyed(adapter.dev(), adapter.tell(&Destroy(reply.handle)));
                 return Err(error);
