@@ -3,8 +3,8 @@
 //! Conversions between the vocabulary of the RDMA core and that of the device.
 //!
 //! Each is made value by value: the core has renumbered its enumerations before, the device cannot.
-//! What the device says and the core has no word for is [`EIO`]; what the core asks and the device
-//! has no word for is [`EINVAL`].
+//! What the device says and the core has no word for is [`EIO`], unless it only describes something;
+//! what the core asks and the device has no word for is [`EINVAL`].
 
 #![forbid(unsafe_code)]
 
@@ -110,26 +110,26 @@ pub(crate) fn port_state(value: u32) -> Result<PortState> {
     })
 }
 
-/// Converts the width of a port.
-pub(crate) fn port_width(value: u8) -> Result<LinkWidth> {
-    Ok(match wire::PortWidth::try_from(value)? {
-        wire::PortWidth::X1 => LinkWidth::X1,
-        wire::PortWidth::X4 => LinkWidth::X4,
-        wire::PortWidth::X8 => LinkWidth::X8,
-        wire::PortWidth::X12 => LinkWidth::X12,
-    })
+/// Converts the width of a port; one without a number here reads as four lanes, as most have.
+pub(crate) fn port_width(value: u8) -> LinkWidth {
+    match wire::PortWidth::try_from(value) {
+        Ok(wire::PortWidth::X1) => LinkWidth::X1,
+        Ok(wire::PortWidth::X4) | Err(_) => LinkWidth::X4,
+        Ok(wire::PortWidth::X8) => LinkWidth::X8,
+        Ok(wire::PortWidth::X12) => LinkWidth::X12,
+    }
 }
 
-/// Converts the speed of a port.
-pub(crate) fn port_speed(value: u8) -> Result<LinkSpeed> {
-    Ok(match wire::PortSpeed::try_from(value)? {
-        wire::PortSpeed::Sdr => LinkSpeed::Sdr,
-        wire::PortSpeed::Ddr => LinkSpeed::Ddr,
-        wire::PortSpeed::Qdr => LinkSpeed::Qdr,
-        wire::PortSpeed::Fdr10 => LinkSpeed::Fdr10,
-        wire::PortSpeed::Fdr => LinkSpeed::Fdr,
-        wire::PortSpeed::Edr => LinkSpeed::Edr,
-    })
+/// Converts the speed of a port; the numbers end with EDR, so what is beyond reads as that.
+pub(crate) fn port_speed(value: u8) -> LinkSpeed {
+    match wire::PortSpeed::try_from(value) {
+        Ok(wire::PortSpeed::Sdr) => LinkSpeed::Sdr,
+        Ok(wire::PortSpeed::Ddr) => LinkSpeed::Ddr,
+        Ok(wire::PortSpeed::Qdr) => LinkSpeed::Qdr,
+        Ok(wire::PortSpeed::Fdr10) => LinkSpeed::Fdr10,
+        Ok(wire::PortSpeed::Fdr) => LinkSpeed::Fdr,
+        Ok(wire::PortSpeed::Edr) | Err(_) => LinkSpeed::Edr,
+    }
 }
 
 /// Access flags and what the device calls them.

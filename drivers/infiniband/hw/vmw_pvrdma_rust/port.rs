@@ -58,8 +58,8 @@ pub(crate) fn query(adapter: &Adapter<'_>, port: u32) -> Result<PortAttr> {
         sm_sl: attr.sm_sl,
         subnet_timeout: attr.subnet_timeout,
         init_type_reply: attr.init_type_reply,
-        active_width: convert::port_width(attr.active_width)?,
-        active_speed: convert::port_speed(attr.active_speed)?,
+        active_width: convert::port_width(attr.active_width),
+        active_speed: convert::port_speed(attr.active_speed),
     })
 }
 
