@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Static checks of what goes into the kernel: rustfmt, checkpatch, clippy, rustdoc."""
+"""Static checks of what goes into the kernel: rustfmt, checkpatch, clippy, rustdoc, the ABI."""
 
 import os
 
@@ -45,10 +45,15 @@ def _rustdoc() -> None:
         raise Failed(output[output.index("warning:") :])
 
 
+def _abi() -> None:
+    check([str(REPO / "tools/testing/vmw_pvrdma/abi/check"), str(tree())])
+
+
 def run(report, options) -> None:
     report.case("static", "rustfmt", _rustfmt)
     report.case("static", "checkpatch", _checkpatch)
     report.case("static", "clippy", _clippy)
+    report.case("static", "the ABI agrees with the C headers", _abi)
     if options.all:
         report.case("static", "rustdoc", _rustdoc)
         report.case("static", "kernel with INFINIBAND=y builds", lambda: build_kernel("builtin"))
