@@ -17,11 +17,19 @@ _LOAD = str(REPO / "tools/testing/vmw_pvrdma/guest/load")
 class Machine:
     """Use as a context manager; GuestError if the driver does not load."""
 
-    def __init__(self, driver: str, guests: int = 1, adapter: str = "", flavour: str = "base"):
+    def __init__(
+        self,
+        driver: str,
+        guests: int = 1,
+        adapter: str = "",
+        flavour: str = "base",
+        parameters: tuple[str, ...] = (),
+    ):
         self._module = DRIVERS[driver]
         self._adapter_options = tuple(adapter.split())
         self._count = guests
         self._flavour = flavour
+        self._parameters = parameters
 
     def __enter__(self) -> "Machine":
         directory = run_dir()
@@ -31,7 +39,9 @@ class Machine:
             )
             link = directory / "link.sock" if self._count > 1 else None
             self.guests = [
-                stack.enter_context(Guest(directory, socket, number, self._flavour, link))
+                stack.enter_context(
+                    Guest(directory, socket, number, self._flavour, link, self._parameters)
+                )
                 for number, socket in enumerate(self.adapters.sockets, start=1)
             ]
             for result in self.run_everywhere([_LOAD], timeout=60):

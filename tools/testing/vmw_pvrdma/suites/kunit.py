@@ -12,7 +12,7 @@ from paths import run_dir, tree
 
 # Modules whose tests are run: the driver, and what tests it from outside.
 _MODULES = "vmw_pvrdma_rust*"
-_RESULTS = "/sys/kernel/debug/kunit"
+RESULTS = "/sys/kernel/debug/kunit"
 
 
 def _load(guest: Guest) -> None:
@@ -31,10 +31,10 @@ def _load(guest: Guest) -> None:
 
 def _suites(guest: Guest) -> set[str]:
     """Names of the test suites that the kernel knows at the moment."""
-    return set(guest.run(["ls", _RESULTS]).output.split())
+    return set(guest.run(["ls", RESULTS]).output.split())
 
 
-def _parsed(text: str) -> dict:
+def parsed(text: str) -> dict:
     """The results of one suite, as the kernel's own parser sees them."""
     with tempfile.TemporaryDirectory() as name:
         log, result = Path(name) / "log", Path(name) / "result.json"
@@ -44,7 +44,7 @@ def _parsed(text: str) -> dict:
 
 
 def _suite(text: str) -> None:
-    groups = _parsed(text)["sub_groups"]
+    groups = parsed(text)["sub_groups"]
     counts = [group["misc"] for group in groups]
     passed = sum(count["passed"] for count in counts)
     if not passed or any(c["failed"] or c["crashed"] or c["errors"] for c in counts):
@@ -58,7 +58,7 @@ def run(report, options) -> None:
             return
         names = sorted(_suites(guest) - before)
         for name in names:
-            text = guest.run(["cat", f"{_RESULTS}/{name}/results"]).output
+            text = guest.run(["cat", f"{RESULTS}/{name}/results"]).output
             report.case("kunit", name, lambda: _suite(text))
         if not names:
             report.record("kunit", "tests found", "failed", 0, "the modules hold no KUnit test")
