@@ -51,7 +51,7 @@ class Report:
             for line in detail.splitlines()[-_DETAIL_LINES:]:
                 print(f"    | {line}", flush=True)
 
-    def case(self, suite: str, name: str, check: Callable[[], None]) -> bool:
+    def case(self, suite: str, name: str, check: Callable[[], None], quiet: bool = False) -> bool:
         """Runs one check and adds its row; returns whether it did not fail."""
         start = time.monotonic()
         outcome, detail = "passed", ""
@@ -62,7 +62,7 @@ class Report:
         except Exception as error:  # A test that breaks has failed; the others still run.
             outcome = "failed"
             detail = str(error) if isinstance(error, Failed) else f"{type(error).__name__}: {error}"
-        self.record(suite, name, outcome, time.monotonic() - start, detail)
+        self.record(suite, name, outcome, time.monotonic() - start, detail, quiet)
         return outcome != "failed"
 
     def _note_driver(self, suite: str, name: str, outcome: str, detail: str) -> None:
