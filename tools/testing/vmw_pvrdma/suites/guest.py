@@ -9,6 +9,7 @@ To add a test, add an executable file there.  It passes with exit status 0 and i
   # guests: 2                  run in two guests at once, joined by a network (default: 1)
   # adapter: --hw-version 17   options of the adapter
   # timeout: 120               seconds (default: 60)
+  # slow: yes                  run only if all tests are run
 
 Tests that need the same machine share one, until one of them upsets its kernel.
 """
@@ -38,11 +39,12 @@ class Test:
     guests: int
     adapter: str
     timeout: int
+    slow: bool
 
 
 def _read(path: Path) -> Test:
     head = itertools.takewhile(lambda line: line.startswith("#"), path.read_text().splitlines())
-    found = (re.fullmatch(r"# (drivers|guests|adapter|timeout): (.*)", line) for line in head)
+    found = (re.fullmatch(r"# (drivers|guests|adapter|timeout|slow): (.*)", line) for line in head)
     settings = {match[1]: match[2] for match in found if match}
     return Test(
         path,
@@ -50,6 +52,7 @@ def _read(path: Path) -> Test:
         int(settings.get("guests", 1)),
         settings.get("adapter", ""),
         int(settings.get("timeout", 60)),
+        "slow" in settings,
     )
 
 
