@@ -5,6 +5,7 @@ import fcntl
 import functools
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,13 @@ def die(message: str) -> None:
     """Ends the program with one line, for anything the user has to put right."""
     print(f"error: {message}", file=sys.stderr)
     sys.exit(2)
+
+
+def need_space(path: Path, mib: int, what: str) -> None:
+    """Stops early when the file system of `path` is too full."""
+    free = shutil.disk_usage(path).free // 2**20
+    if free < mib:
+        die(f"{what} needs {mib} MiB of free disk space, {free} MiB are left")
 
 
 def _package_version() -> str:
