@@ -401,7 +401,7 @@ impl Channel {
                     drop(hint);
                     // The device works on the command, so the signal has to wait.
                     fsleep(SIGNAL_SLICE);
-                    return Wake::Hint;
+                    return Wake::Idle;
                 }
             }
         }
@@ -415,7 +415,7 @@ impl Channel {
 enum Wake {
     /// There may be an answer.
     Hint,
-    /// Nothing happened for a while.
+    /// No interrupt arrived for a while, or a signal is pending.
     Idle,
 }
 
