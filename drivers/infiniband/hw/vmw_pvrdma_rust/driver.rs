@@ -23,6 +23,7 @@ use crate::{
         Handler, //
     },
 };
+use core::marker::PhantomPinned;
 use kernel::{
     device::{
         Bound,
@@ -67,6 +68,9 @@ pub(crate) struct Data<'bound> {
     vectors: pci::IrqVectorRegistration<'bound>,
     /// The last reference, as those above have theirs: the device is reset and memory freed.
     adapter: Arc<Adapter<'bound>>,
+    /// Keeps `vectors` where `interrupts` found it.
+    #[pin]
+    _pin: PhantomPinned,
 }
 
 /// The interrupt handlers.
@@ -145,8 +149,8 @@ impl pci::Driver for Driver {
                 adapter,
                 vectors,
                 interrupts: {
-                    // SAFETY: `vectors` has its final place in `Data`, which is pinned, and goes
-                    // away after `interrupts`: it is declared later and initialised earlier.
+                    // SAFETY: `vectors` has its final place in `Data`, which is not `Unpin`, and
+                    // goes away after `interrupts`: it is declared later and initialised earlier.
                     let vectors = unsafe { &*core::ptr::from_ref(vectors) };
 
                     // SAFETY: It becomes part of `Data`, which the driver core never forgets.
@@ -157,6 +161,7 @@ impl pci::Driver for Driver {
                     adapter.activate()?;
                     register(pdev, ibdev, adapter)?
                 },
+                _pin: PhantomPinned,
             }))
         })
     }
