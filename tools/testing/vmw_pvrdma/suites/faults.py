@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Runs the scenarios of faults/ with both drivers: an adapter that misbehaves.
+
+Scenarios share a machine until one of them fails.
+"""
+
+import importlib
+
+from faults.bench import Bench
+from harness.adapter import AdapterError
+from harness.control import ControlError
+from harness.guest import GuestError
+from harness.machine import Machine
+
+_MODULES = ("commands", "probe", "rings", "link")
+
+
+def _scenarios() -> list:
+    """All scenarios, in the order in which the files have them."""
+    modules = [importlib.import_module(f"faults.{name}") for name in _MODULES]
+    return [
+        function
+        for module in modules
+        for name, function in vars(module).items()
+        if name.startswith("fault_")
+    ]
+
+
+def _check(bench: Bench, scenario) -> None:
+    scenario(bench)
+    bench.no_trouble()
+    bench.recover()
+
+
+def _run_in_machines(report, driver: str, scenarios: list) -> None:
+    """Starts a new machine after a scenario that failed."""
+    while scenarios:
+        try:
+            with Machine(driver) as machine:
+                bench = Bench(machine, driver)
+                while scenarios:
+                    scenario = scenarios.pop(0)
+                    check = lambda: _check(bench, scenario)
+                    if not report.case(f"faults {driver}", scenario.__name__, check):
+                        break
+        except (AdapterError, ControlError, GuestError) as error:
+            names = " ".join(scenario.__name__ for scenario in scenarios)
+            detail = f"{error}\nnot run: {names}"
+            report.record(f"faults {driver}", "start of the machine", "failed", 0, detail)
+            return
+
+
+def run(report, options) -> None:
+    for driver in options.drivers:
+        chosen = [
+            scenario
+            for scenario in _scenarios()
+            if driver in scenario.drivers and (options.all or not scenario.is_slow)
+        ]
+        _run_in_machines(report, driver, chosen)
