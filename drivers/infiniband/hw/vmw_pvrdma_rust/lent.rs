@@ -59,6 +59,8 @@ impl<T> Lent<T> {
     pub(crate) fn destroyed(&self, dev: &Device, answer: Result<(), CmdError>) {
         match answer {
             Ok(()) | Err(CmdError::Refused(ENODEV)) => self.give_back(),
+            // The channel is dead and has said so; a line for each object would tell nothing new.
+            Err(CmdError::Refused(EIO)) => (),
             Err(_) => Self::warn(dev),
         }
     }
