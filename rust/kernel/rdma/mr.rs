@@ -130,25 +130,25 @@ impl<D: Driver> Mr<D> {
 
     /// Allocates a region and initialises the driver's part.
     ///
-    /// `init` is the one that the initialiser `data` uses.
-    pub(super) fn allocate(
+    /// `data` is called when there is memory for the region, so nothing can fail after the driver
+    /// has created it. `init` is the one that the initialiser uses.
+    pub(super) fn allocate<I: PinInit<D::Mr, Error>>(
         pd: &Pd<D>,
         init: &MrInit,
-        data: impl PinInit<D::Mr, Error>,
+        data: impl FnOnce() -> I,
     ) -> Result<*mut bindings::ib_mr> {
         const_assert!(
             core::mem::offset_of!(Self, ib) == 0,
             "struct ib_mr must be at offset 0"
         );
 
-        let mr = KBox::pin_init(
-            try_pin_init!(Self {
-                ib: Opaque::zeroed(),
-                set_page: UnsafeCell::new(core::ptr::null_mut()),
-                data <- data,
-            }? Error),
-            GFP_KERNEL,
-        )?;
+        let mr = KBox::<Self>::new_uninit(GFP_KERNEL)?;
+        let data = data();
+        let mr = mr.write_pin_init(try_pin_init!(Self {
+            ib: Opaque::zeroed(),
+            set_page: UnsafeCell::new(core::ptr::null_mut()),
+            data <- data,
+        }? Error))?;
         let raw = mr.as_raw();
         let (lkey, rkey) = init.keys.get();
 

@@ -849,7 +849,7 @@ impl<D: Driver> Ops<D> {
         // SAFETY: This is a callback of the device, and the protection domain is valid.
         Self::mr_or_err(unsafe {
             Pd::<D>::with(pd, |ctx, pd| {
-                Mr::allocate(pd, &init, D::Mr::get_dma(ctx, pd, &init, access))
+                Mr::allocate(pd, &init, || D::Mr::get_dma(ctx, pd, &init, access))
             })
         })
     }
@@ -883,9 +883,9 @@ impl<D: Driver> Ops<D> {
         // SAFETY: This is a callback of the device, and the protection domain is valid.
         Self::mr_or_err(unsafe {
             Pd::<D>::with(pd, |ctx, pd| {
-                let data = D::Mr::reg_user(ctx, pd, &init, range, iova, access, udata.as_ref());
-
-                Mr::allocate(pd, &init, data)
+                Mr::allocate(pd, &init, || {
+                    D::Mr::reg_user(ctx, pd, &init, range, iova, access, udata.as_ref())
+                })
             })
         })
     }
@@ -906,7 +906,7 @@ impl<D: Driver> Ops<D> {
         // SAFETY: This is a callback of the device, and the protection domain is valid.
         Self::mr_or_err(unsafe {
             Pd::<D>::with(pd, |ctx, pd| {
-                Mr::allocate(pd, &init, D::Mr::alloc(ctx, pd, &init, ty, max_pages))
+                Mr::allocate(pd, &init, || D::Mr::alloc(ctx, pd, &init, ty, max_pages))
             })
         })
     }
