@@ -77,7 +77,7 @@ impl Adapter {
             config,
             link: Link::Up,
             memory: Memory::default(),
-            interrupts: Interrupts::new(trace.clone()),
+            interrupts: Interrupts::new(config.vectors(), trace.clone()),
             objects: Objects::default(),
             qkey_violations: 0,
             faults: Faults::default(),

@@ -4,7 +4,6 @@
 //! QEMU itself emulates the address registers and the control word of MSI-X; what it reads here
 //! first tells it what they are like.
 
-use crate::abi::VECTORS;
 use crate::limits::{PCI_DEVICE, PCI_VENDOR};
 
 /// Size of configuration space. There is no PCI Express capability, so that is all.
@@ -15,8 +14,10 @@ pub const MSIX_TABLE_OFFSET: u32 = 0;
 pub const MSIX_PBA_OFFSET: u32 = 0x800;
 
 const COMMAND: usize = 0x04;
+const STATUS: usize = 0x06;
 const CAP_POINTER: usize = 0x34;
 const INTERRUPT_LINE: usize = 0x3c;
+const INTERRUPT_PIN: usize = 0x3d;
 const MSIX: usize = 0x40;
 
 const STATUS_CAP_LIST: u16 = 1 << 4;
@@ -31,28 +32,33 @@ pub struct ConfigSpace {
     bytes: [u8; SIZE],
 }
 
-impl Default for ConfigSpace {
-    fn default() -> Self {
+impl ConfigSpace {
+    /// As after power on, of an adapter with so many interrupt vectors, or with a line if none.
+    pub fn new(vectors: u16) -> Self {
         let mut space = Self { bytes: [0; SIZE] };
-        let vectors = VECTORS as u16;
         space.put(0x00, &PCI_VENDOR.to_le_bytes());
         space.put(0x02, &PCI_DEVICE.to_le_bytes());
-        space.put(0x06, &STATUS_CAP_LIST.to_le_bytes());
         space.put(0x08, &[1]);
         space.put(0x09, &CLASS_NETWORK_OTHER);
         space.put(0x18, &BAR_64BIT.to_le_bytes());
         space.put(0x2c, &PCI_VENDOR.to_le_bytes());
         space.put(0x2e, &PCI_DEVICE.to_le_bytes());
-        space.put(CAP_POINTER, &[MSIX as u8]);
-        space.put(MSIX, &[CAP_MSIX, 0]);
-        space.put(MSIX + 2, &(vectors - 1).to_le_bytes());
-        space.put(MSIX + 4, &MSIX_TABLE_OFFSET.to_le_bytes());
-        space.put(MSIX + 8, &MSIX_PBA_OFFSET.to_le_bytes());
+        match vectors.checked_sub(1) {
+            Some(last) => space.put_msix(last),
+            None => space.put(INTERRUPT_PIN, &[1]),
+        }
         space
     }
-}
 
-impl ConfigSpace {
+    fn put_msix(&mut self, last_vector: u16) {
+        self.put(STATUS, &STATUS_CAP_LIST.to_le_bytes());
+        self.put(CAP_POINTER, &[MSIX as u8]);
+        self.put(MSIX, &[CAP_MSIX, 0]);
+        self.put(MSIX + 2, &last_vector.to_le_bytes());
+        self.put(MSIX + 4, &MSIX_TABLE_OFFSET.to_le_bytes());
+        self.put(MSIX + 8, &MSIX_PBA_OFFSET.to_le_bytes());
+    }
+
     fn put(&mut self, offset: usize, bytes: &[u8]) {
         self.bytes[offset..offset + bytes.len()].copy_from_slice(bytes);
     }
@@ -93,18 +99,27 @@ mod tests {
 
     #[test]
     fn identity_and_capability() {
-        let space = ConfigSpace::default();
+        let space = ConfigSpace::new(3);
         assert_eq!(read(&space, 0), [0xad, 0x15, 0x20, 0x08]);
         assert_eq!(read(&space, 0x34), [0x40]);
         assert_eq!(read(&space, 0x40), [0x11, 0, 2, 0, 0, 0, 0, 0, 0, 8, 0, 0]);
         assert_eq!(read(&space, 0x3c), [0, 0]);
         assert_eq!(read(&space, 0xfe), [0; 4]);
         assert_eq!(read(&space, u64::MAX), [0; 2]);
+        assert_eq!(read(&ConfigSpace::new(1), 0x40), [0x11, 0, 0, 0]);
+    }
+
+    #[test]
+    fn without_vectors_there_is_a_line() {
+        let space = ConfigSpace::new(0);
+        assert_eq!(read(&space, 0x06), [0, 0]);
+        assert_eq!(read(&space, 0x34), [0]);
+        assert_eq!(read(&space, 0x3c), [0, 1]);
     }
 
     #[test]
     fn only_control_bits_change() {
-        let mut space = ConfigSpace::default();
+        let mut space = ConfigSpace::new(3);
         space.write(0, &[0xff; 8]);
         assert_eq!(read(&space, 0), [0xad, 0x15, 0x20, 0x08, 0x46, 0x05, 0x10, 0]);
         space.write(0x3c, &[0x0b, 0xff]);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Interrupts: three MSI-X vectors, each an event descriptor that QEMU hands over.
+//! Interrupts: MSI-X vectors, or a line, each an event descriptor that QEMU hands over.
+//!
+//! With fewer vectors than there are things to tell, the last one tells the rest.
 
 use std::fs::File;
 use std::io::Write;
@@ -28,6 +30,11 @@ pub enum Vector {
 /// the vector up, stays pending and is delivered when it can be.
 pub struct Interrupts {
     vectors: [Option<File>; VECTORS],
+    /// Number of vectors; without any there is a line.
+    count: usize,
+    line: Option<File>,
+    /// The machine masks the line with each interrupt until the guest has seen to it.
+    line_is_masked: bool,
     mask: u32,
     pending: u32,
     cause: u32,
@@ -36,15 +43,36 @@ pub struct Interrupts {
 
 impl Interrupts {
     /// All masked, none set up.
-    pub fn new(trace: Trace) -> Self {
-        Self { vectors: [const { None }; VECTORS], mask: u32::MAX, pending: 0, cause: 0, trace }
+    pub fn new(count: u16, trace: Trace) -> Self {
+        Self {
+            vectors: [const { None }; VECTORS],
+            count: count.into(),
+            line: None,
+            line_is_masked: false,
+            mask: u32::MAX,
+            pending: 0,
+            cause: 0,
+            trace,
+        }
     }
 
     /// Raises an interrupt.
     pub fn raise(&mut self, vector: Vector) {
-        let bit = 1 << vector as usize;
-        self.cause |= bit;
-        self.pending |= bit;
+        self.cause |= 1 << vector as usize;
+        self.pending |= 1 << (vector as usize).min(self.count.saturating_sub(1));
+        self.deliver();
+    }
+
+    /// Sets the line up, or takes it down.
+    pub fn set_line(&mut self, event: Option<File>) {
+        self.line = event;
+        self.line_is_masked = false;
+        self.deliver();
+    }
+
+    /// Masks or unmasks the line.
+    pub fn mask_line(&mut self, is_masked: bool) {
+        self.line_is_masked = is_masked;
         self.deliver();
     }
 
@@ -56,8 +84,9 @@ impl Interrupts {
         }
     }
 
-    /// Takes all vectors down.
+    /// Takes the line and all vectors down.
     pub fn clear_vectors(&mut self) {
+        self.line = None;
         self.vectors = [const { None }; VECTORS];
     }
 
@@ -77,8 +106,11 @@ impl Interrupts {
         self.pending
     }
 
-    /// Reads and clears the cause register.
+    /// Reads and clears the cause register; the line goes down with it.
     pub fn take_cause(&mut self) -> u32 {
+        if self.count == 0 {
+            self.pending = 0;
+        }
         std::mem::take(&mut self.cause)
     }
 
@@ -90,6 +122,13 @@ impl Interrupts {
     }
 
     fn deliver(&mut self) {
+        if let Some(line) = &mut self.line {
+            if self.pending & !self.mask != 0 && !self.line_is_masked {
+                self.line_is_masked = true;
+                self.trace.emit(|| Event::Irq { vector: 0 });
+                signal(line);
+            }
+        }
         for (vector, event) in self.vectors.iter_mut().enumerate() {
             let bit = 1 << vector;
             if self.pending & !self.mask & bit == 0 {
@@ -98,11 +137,15 @@ impl Interrupts {
             if let Some(event) = event {
                 self.pending &= !bit;
                 self.trace.emit(|| Event::Irq { vector });
-                if let Err(error) = event.write_all(&1_u64.to_ne_bytes()) {
-                    log::warn!("interrupt {vector}: {error}");
-                }
+                signal(event);
             }
         }
+    }
+}
+
+fn signal(event: &mut File) {
+    if let Err(error) = event.write_all(&1_u64.to_ne_bytes()) {
+        log::warn!("interrupt is lost: {error}");
     }
 }
 
@@ -112,7 +155,7 @@ mod tests {
     use std::io::{Read, Seek};
 
     fn interrupts() -> (Interrupts, File) {
-        let mut interrupts = Interrupts::new(Trace::default());
+        let mut interrupts = Interrupts::new(3, Trace::default());
         let file = tempfile::tempfile().unwrap();
         interrupts.set_vector(1, Some(file.try_clone().unwrap()));
         (interrupts, file)
@@ -151,5 +194,33 @@ mod tests {
         interrupts.reset();
         assert_eq!((interrupts.pending(), interrupts.mask()), (0, u32::MAX));
         interrupts.set_vector(7, None);
+    }
+
+    #[test]
+    fn the_last_vector_tells_the_rest() {
+        let mut interrupts = Interrupts::new(2, Trace::default());
+        let mut file = tempfile::tempfile().unwrap();
+        interrupts.set_vector(1, Some(file.try_clone().unwrap()));
+        interrupts.set_mask(0);
+        interrupts.raise(Vector::Async);
+        interrupts.raise(Vector::Completion);
+        assert_eq!(count(&mut file), 2);
+        assert_eq!(interrupts.take_cause(), 6);
+    }
+
+    #[test]
+    fn a_line_stays_up_until_its_cause_is_read() {
+        let mut interrupts = Interrupts::new(0, Trace::default());
+        let mut file = tempfile::tempfile().unwrap();
+        interrupts.set_line(Some(file.try_clone().unwrap()));
+        interrupts.set_mask(0);
+        interrupts.raise(Vector::Async);
+        interrupts.raise(Vector::Completion);
+        assert_eq!(count(&mut file), 1);
+        interrupts.mask_line(false);
+        assert_eq!(count(&mut file), 2, "unmasked, and still up");
+        assert_eq!(interrupts.take_cause(), 6);
+        interrupts.mask_line(false);
+        assert_eq!(count(&mut file), 2);
     }
 }

@@ -4,7 +4,7 @@
 use crate::abi::shared::{
     gid_type, DeviceCaps, ATOMIC_COMP_SWAP, ATOMIC_FETCH_ADD, BMME_ALL, MODE_ROCE,
 };
-use crate::abi::{Mac, PAGE_SIZE, VERSION_ROCE_V2};
+use crate::abi::{Mac, PAGE_SIZE, VECTORS, VERSION_ROCE_V2};
 
 /// PCI vendor.
 pub const PCI_VENDOR: u16 = 0x15ad;
@@ -76,6 +76,7 @@ impl Roce {
 pub struct Config {
     version: u32,
     roce: Roce,
+    vectors: u16,
 }
 
 /// Oldest version.
@@ -96,7 +97,17 @@ impl Config {
             roce == Roce::V1 || newest == Roce::V2,
             "RoCE v2 needs version {VERSION_ROCE_V2} or later, not {version}"
         );
-        Ok(Self { version, roce })
+        Ok(Self { version, roce, vectors: VECTORS as u16 })
+    }
+
+    /// The same adapter with fewer interrupt vectors; without any it has an interrupt line.
+    pub fn with_vectors(self, vectors: u16) -> Self {
+        Self { vectors: vectors.min(VECTORS as u16), ..self }
+    }
+
+    /// Number of interrupt vectors.
+    pub fn vectors(&self) -> u16 {
+        self.vectors
     }
 
     /// Version of the interface.

@@ -42,6 +42,11 @@ struct Args {
     #[arg(long, value_enum)]
     roce: Option<RoceArg>,
 
+    /// Number of MSI-X vectors; with 0 the adapter has an interrupt line instead.
+    #[arg(long, value_name = "NUMBER", default_value_t = 3,
+          value_parser = clap::value_parser!(u16).range(0..=3))]
+    vectors: u16,
+
     /// Write everything that crosses the device's interface to FILE, one JSON object a line.
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -79,7 +84,8 @@ fn main() {
 }
 
 fn run(args: &Args) -> anyhow::Result<()> {
-    let config = Config::new(args.hw_version, args.roce.map(Roce::from))?;
+    let config =
+        Config::new(args.hw_version, args.roce.map(Roce::from))?.with_vectors(args.vectors);
     let trace = match &args.trace {
         Some(path) => Trace::create(path).with_context(|| format!("trace {}", path.display()))?,
         None => Trace::default(),
@@ -107,8 +113,8 @@ fn run(args: &Args) -> anyhow::Result<()> {
     let (failed, failure) = mpsc::channel();
     for (adapter, path) in (0..).zip(&args.sockets) {
         remove_stale(path)?;
-        let server =
-            vfio::server(path).map_err(|error| anyhow!("socket {}: {error}", path.display()))?;
+        let server = vfio::server(path, args.vectors)
+            .map_err(|error| anyhow!("socket {}: {error}", path.display()))?;
         listening.push(path.clone());
         let mut backend = Backend::new(Arc::clone(&fabric), adapter, &trace);
         let failed = failed.clone();

@@ -10,10 +10,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use vfio_bindings::bindings::vfio::{
-    vfio_region_info, VFIO_IRQ_INFO_EVENTFD, VFIO_IRQ_INFO_NORESIZE, VFIO_IRQ_SET_DATA_EVENTFD,
-    VFIO_PCI_BAR0_REGION_INDEX, VFIO_PCI_BAR1_REGION_INDEX, VFIO_PCI_BAR2_REGION_INDEX,
-    VFIO_PCI_CONFIG_REGION_INDEX, VFIO_PCI_MSIX_IRQ_INDEX, VFIO_PCI_NUM_IRQS, VFIO_PCI_NUM_REGIONS,
-    VFIO_REGION_INFO_FLAG_READ, VFIO_REGION_INFO_FLAG_WRITE,
+    vfio_region_info, VFIO_IRQ_INFO_AUTOMASKED, VFIO_IRQ_INFO_EVENTFD, VFIO_IRQ_INFO_MASKABLE,
+    VFIO_IRQ_INFO_NORESIZE, VFIO_IRQ_SET_ACTION_MASK, VFIO_IRQ_SET_ACTION_TRIGGER,
+    VFIO_IRQ_SET_DATA_EVENTFD, VFIO_PCI_BAR0_REGION_INDEX, VFIO_PCI_BAR1_REGION_INDEX,
+    VFIO_PCI_BAR2_REGION_INDEX, VFIO_PCI_CONFIG_REGION_INDEX, VFIO_PCI_INTX_IRQ_INDEX,
+    VFIO_PCI_MSIX_IRQ_INDEX, VFIO_PCI_NUM_IRQS, VFIO_PCI_NUM_REGIONS, VFIO_REGION_INFO_FLAG_READ,
+    VFIO_REGION_INFO_FLAG_WRITE,
 };
 use vfio_user::{DmaMapFlags, DmaUnmapFlags, IrqInfo, Server, ServerBackend, ServerRegion};
 
@@ -34,11 +36,13 @@ pub struct Backend {
     fabric: Arc<Fabric>,
     adapter: u32,
     config_space: ConfigSpace,
+    vectors: u16,
     trace: Trace,
 }
 
-/// A server for one adapter. It serves one machine at a time.
-pub fn server(path: &Path) -> Result<Server, vfio_user::Error> {
+/// A server for one adapter with so many interrupt vectors, or with a line if there are none. It
+/// serves one machine at a time.
+pub fn server(path: &Path, vectors: u16) -> Result<Server, vfio_user::Error> {
     let regions = (0..VFIO_PCI_NUM_REGIONS)
         .map(|index| {
             let size = match index {
@@ -59,10 +63,15 @@ pub fn server(path: &Path) -> Result<Server, vfio_user::Error> {
         .collect();
     let irqs = (0..VFIO_PCI_NUM_IRQS)
         .map(|index| match index {
+            VFIO_PCI_INTX_IRQ_INDEX if vectors == 0 => IrqInfo {
+                index,
+                flags: VFIO_IRQ_INFO_EVENTFD | VFIO_IRQ_INFO_MASKABLE | VFIO_IRQ_INFO_AUTOMASKED,
+                count: 1,
+            },
             VFIO_PCI_MSIX_IRQ_INDEX => IrqInfo {
                 index,
                 flags: VFIO_IRQ_INFO_EVENTFD | VFIO_IRQ_INFO_NORESIZE,
-                count: VECTORS as u32,
+                count: vectors.into(),
             },
             _ => IrqInfo { index, flags: 0, count: 0 },
         })
@@ -74,7 +83,8 @@ impl Backend {
     /// The end of an adapter.
     pub fn new(fabric: Arc<Fabric>, adapter: u32, trace: &Trace) -> Self {
         let trace = trace.for_adapter(adapter);
-        Self { fabric, adapter, config_space: ConfigSpace::default(), trace }
+        let vectors = fabric.with(adapter, |adapter, _| adapter.config().vectors());
+        Self { fabric, adapter, config_space: ConfigSpace::new(vectors), vectors, trace }
     }
 
     /// Serves machines, one after the other, until the socket fails.
@@ -82,7 +92,7 @@ impl Backend {
         loop {
             let result = server.run(self);
             self.fabric.with(self.adapter, |adapter, _| adapter.detach());
-            self.config_space = ConfigSpace::default();
+            self.config_space = ConfigSpace::new(self.vectors);
             match result {
                 Ok(()) => log::info!("adapter {}: machine gone", self.adapter),
                 Err(error @ vfio_user::Error::SocketAccept(_)) => return error,
@@ -187,7 +197,7 @@ impl ServerBackend for Backend {
 
     fn reset(&mut self) -> io::Result<()> {
         self.fabric.with(self.adapter, |adapter, _| adapter.reset());
-        self.config_space = ConfigSpace::default();
+        self.config_space = ConfigSpace::new(self.vectors);
         Ok(())
     }
 
@@ -199,22 +209,27 @@ impl ServerBackend for Backend {
         count: u32,
         files: Vec<File>,
     ) -> io::Result<()> {
-        if index != VFIO_PCI_MSIX_IRQ_INDEX {
-            return Ok(());
-        }
+        let has_files = flags & VFIO_IRQ_SET_DATA_EVENTFD != 0;
+        let mut files = files.into_iter();
         self.fabric.with(self.adapter, |adapter, _| {
             let interrupts = adapter.interrupts_mut();
-            if flags & VFIO_IRQ_SET_DATA_EVENTFD == 0 {
-                // Without data the only request is to take all vectors down.
-                if count == 0 {
-                    interrupts.clear_vectors();
+            match index {
+                VFIO_PCI_INTX_IRQ_INDEX if flags & VFIO_IRQ_SET_ACTION_TRIGGER != 0 => {
+                    interrupts.set_line(files.next());
                 }
-                return;
-            }
-            // A vector without a descriptor is taken down.
-            let mut files = files.into_iter();
-            for vector in start..start.saturating_add(count).min(VECTORS as u32) {
-                interrupts.set_vector(vector as usize, files.next());
+                // A descriptor here would let the machine unmask without a message.
+                VFIO_PCI_INTX_IRQ_INDEX if !has_files => {
+                    interrupts.mask_line(flags & VFIO_IRQ_SET_ACTION_MASK != 0);
+                }
+                // Without data the only request is to take all vectors down.
+                VFIO_PCI_MSIX_IRQ_INDEX if !has_files && count == 0 => interrupts.clear_vectors(),
+                // A vector without a descriptor is taken down.
+                VFIO_PCI_MSIX_IRQ_INDEX if has_files => {
+                    for vector in start..start.saturating_add(count).min(VECTORS as u32) {
+                        interrupts.set_vector(vector as usize, files.next());
+                    }
+                }
+                _ => {}
             }
         });
         Ok(())

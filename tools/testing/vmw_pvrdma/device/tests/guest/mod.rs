@@ -77,7 +77,8 @@ impl Machines {
         let directory = tempfile::tempdir().unwrap();
         let fabric = Fabric::start(count, config, trace).unwrap();
         for adapter in 0..count {
-            let server = vfio::server(&socket(directory.path(), adapter)).unwrap();
+            let server =
+                vfio::server(&socket(directory.path(), adapter), config.vectors()).unwrap();
             let mut backend = Backend::new(Arc::clone(&fabric), adapter, trace);
             thread::spawn(move || backend.serve(&server));
         }
