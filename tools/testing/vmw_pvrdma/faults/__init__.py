@@ -10,8 +10,9 @@ import functools
 from collections.abc import Callable
 
 
-def scenario(*, drivers: str = "c rust", slow: bool = False) -> Callable:
-    """Marks a function as a scenario, for some drivers only, or not for every change."""
+def scenario(*, drivers: str = "c rust", slow: bool = False, adapter: str = "") -> Callable:
+    """Marks a function as a scenario: for some drivers only, not for every change, or on an
+    adapter that is started with other options."""
 
     def mark(function: Callable) -> Callable:
         @functools.wraps(function)
@@ -20,6 +21,7 @@ def scenario(*, drivers: str = "c rust", slow: bool = False) -> Callable:
 
         run.drivers = drivers.split()
         run.is_slow = slow
+        run.adapter = adapter
         return run
 
     return mark

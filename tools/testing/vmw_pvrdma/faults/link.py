@@ -3,7 +3,6 @@
 
 from faults import scenario
 from faults.bench import Bench, same
-from harness.report import Failed
 
 _UNQUIESCE = 1
 
@@ -68,12 +67,3 @@ def fault_18_unbind_with_open_files(bench: Bench) -> None:
         echo $ADAPTER >$PCI_DRIVER/bind
         wait_for 10 port_is_active; wait_for 10 has_ip_gid""")
     bench.all_verbs_work()
-
-
-@scenario()
-def fault_01_attributes_of_a_fresh_queue_pair(bench: Bench) -> None:
-    """Nothing but known values in what query_qp says of a queue pair that was never moved."""
-    [ends] = bench.verbs(1, "--query-fresh")
-    if "fresh_attributes" not in ends:
-        raise Failed(f"no queue pair was queried: {ends}")
-    same("attributes that are not zero", 0, ends["fresh_attributes"])

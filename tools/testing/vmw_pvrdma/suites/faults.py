@@ -5,6 +5,7 @@ Scenarios share a machine until one of them fails.
 """
 
 import importlib
+import itertools
 
 from faults.bench import Bench
 from harness.adapter import AdapterError
@@ -12,7 +13,7 @@ from harness.control import ControlError
 from harness.guest import GuestError
 from harness.machine import Machine
 
-_MODULES = ("commands", "probe", "rings", "link")
+_MODULES = ("commands", "probe", "rings", "link", "user", "interrupts")
 
 
 def _scenarios() -> list:
@@ -33,10 +34,10 @@ def _check(bench: Bench, scenario) -> None:
 
 
 def _run_in_machines(report, driver: str, scenarios: list) -> None:
-    """Starts a new machine after a scenario that failed."""
+    """Runs scenarios that need the same adapter; starts a new machine after one that failed."""
     while scenarios:
         try:
-            with Machine(driver) as machine:
+            with Machine(driver, adapter=scenarios[0].adapter) as machine:
                 bench = Bench(machine, driver)
                 while scenarios:
                     scenario = scenarios.pop(0)
@@ -57,4 +58,6 @@ def run(report, options) -> None:
             for scenario in _scenarios()
             if driver in scenario.drivers and (options.all or not scenario.is_slow)
         ]
-        _run_in_machines(report, driver, chosen)
+        adapter = lambda scenario: scenario.adapter
+        for _, group in itertools.groupby(sorted(chosen, key=adapter), key=adapter):
+            _run_in_machines(report, driver, list(group))
