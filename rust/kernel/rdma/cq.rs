@@ -95,6 +95,7 @@ pub struct Cq<D: Driver> {
 }
 
 core_object!(Cq, ib_cq, Cq);
+core_object_with_events!(Cq, ib_cq, CqInit);
 
 impl<D: Driver> Cq<D> {
     /// Returns the number of completions that the queue holds.
@@ -119,8 +120,7 @@ impl<D: Driver> Cq<D> {
         let udata = unsafe { Udata::from_bundle(bundle) };
         // SAFETY: The queue belongs to the device and is made in a user context.
         let ucontext = udata.as_ref().and_then(|udata| unsafe { udata.context() });
-        let this = raw.cast::<Self>();
-        let mut init = CqInit {
+        let init = CqInit {
             // SAFETY: The core passes a valid structure.
             attr: unsafe { &*attr },
             ucontext,
@@ -129,56 +129,8 @@ impl<D: Driver> Cq<D> {
             events: None,
         };
 
-        // SAFETY: `SIZE` bytes are reserved (`size_ib_cq`). The memory does not move until the core
-        // frees it, which it does if this fails or after `destroy_cq`.
-        let result = unsafe {
-            pin_init::raw_try_init(
-                &raw mut (*this).data,
-                D::Cq::create(ctx, &mut init, udata.as_ref()),
-            )
-        };
-        let events = init.events;
-        if let Err(e) = result {
-            if let Some(events) = events {
-                events.disarm();
-            }
-            return Err(e);
-        }
-        // SAFETY: The field is reserved as above and not initialised yet.
-        unsafe { (&raw mut (*this).events).write(events) };
-
-        if let Some(udata) = &udata {
-            // SAFETY: The queue was initialised above.
-            if let Err(e) = D::Cq::respond(ctx, unsafe { Self::from_raw(raw) }, udata) {
-                // SAFETY: As above; the core does not know it yet.
-                unsafe { Self::destroy(ctx, raw) };
-                return Err(e);
-            }
-        }
-        Ok(())
-    }
-
-    /// Destroys the driver's part of a completion queue.
-    ///
-    /// # Safety
-    ///
-    /// `raw` must be a completion queue that was created and that nobody uses any more.
-    pub(super) unsafe fn destroy(ctx: &Ctx<'_, D>, raw: *mut bindings::ib_cq) {
-        let this = raw.cast::<Self>();
-
-        {
-            // SAFETY: By the requirement.
-            let this = unsafe { Self::from_raw(raw) };
-
-            D::Cq::destroy(ctx, this);
-            if let Some(events) = &this.events {
-                events.disarm();
-            }
-        }
-        // SAFETY: By the requirement; it is not used after this.
-        unsafe { core::ptr::drop_in_place(&raw mut (*this).data) };
-        // SAFETY: As above.
-        unsafe { core::ptr::drop_in_place(&raw mut (*this).events) };
+        // SAFETY: These are the arguments of the callback.
+        unsafe { Self::init(ctx, raw, init, udata) }
     }
 }
 
@@ -231,21 +183,5 @@ impl<'a, D: Driver> CqInit<'a, D> {
         // SAFETY: Valid by the type invariant; the core leaves the field to the driver.
         unsafe { (*self.raw.as_ptr()).cqe = cqe };
         Ok(())
-    }
-
-    /// Makes the sink for the events of the queue.
-    ///
-    /// `class` is to be made with [`static_lock_class!`](crate::static_lock_class) by the driver.
-    /// Further calls return the same sink.
-    pub fn events(&mut self, class: Pin<&'static LockClassKey>) -> Result<Arc<CqEvents>> {
-        if let Some(events) = &self.events {
-            return Ok(events.clone());
-        }
-        // SAFETY: Valid by the type invariant; it is disarmed when the creation fails or when the
-        // queue is destroyed.
-        let events = unsafe { EventSink::new(self.raw, class) }?;
-
-        self.events = Some(events.clone());
-        Ok(events)
     }
 }

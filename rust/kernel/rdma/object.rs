@@ -109,3 +109,103 @@ macro_rules! core_object {
         unsafe impl<D: Driver> Sync for $name<D> {}
     };
 }
+
+/// Implements the common part of a core object that also has events, next to [`core_object`].
+///
+/// Behind the C structure the object has the fields `events` and `data`; `$init` stands for it while
+/// it is being created.
+macro_rules! core_object_with_events {
+    ($name:ident, $ib:ident, $init:ident) => {
+        impl<D: Driver> $name<D> {
+            /// Initialises what is behind the C structure and answers user space.
+            ///
+            /// If one of it fails, nothing is left of the object.
+            ///
+            /// # Safety
+            ///
+            /// - `raw` must be an object that the core is creating: it has filled the C structure,
+            ///   reserved `SIZE` bytes, and frees them, without moving them before, if this fails or
+            ///   after the callback that destroys the object.
+            /// - `init` must stand for that object.
+            unsafe fn init(
+                ctx: &Ctx<'_, D>,
+                raw: *mut bindings::$ib,
+                mut init: $init<'_, D>,
+                udata: Option<Udata<'_>>,
+            ) -> Result {
+                let this = raw.cast::<Self>();
+
+                // SAFETY: By the requirement.
+                let result = unsafe {
+                    pin_init::raw_try_init(
+                        &raw mut (*this).data,
+                        D::$name::create(ctx, &mut init, udata.as_ref()),
+                    )
+                };
+                let events = init.events;
+                if let Err(e) = result {
+                    if let Some(events) = events {
+                        events.disarm();
+                    }
+                    return Err(e);
+                }
+                // SAFETY: The field is reserved as above and not initialised yet.
+                unsafe { (&raw mut (*this).events).write(events) };
+
+                if let Some(udata) = &udata {
+                    // SAFETY: The object was initialised above.
+                    if let Err(e) = D::$name::respond(ctx, unsafe { Self::from_raw(raw) }, udata) {
+                        // SAFETY: As above; the core does not know it yet.
+                        unsafe { Self::destroy(ctx, raw) };
+                        return Err(e);
+                    }
+                }
+                Ok(())
+            }
+
+            /// Destroys what is behind the C structure.
+            ///
+            /// # Safety
+            ///
+            /// `raw` must be an object that was created and that nobody uses any more.
+            pub(super) unsafe fn destroy(ctx: &Ctx<'_, D>, raw: *mut bindings::$ib) {
+                let this = raw.cast::<Self>();
+
+                {
+                    // SAFETY: By the requirement.
+                    let this = unsafe { Self::from_raw(raw) };
+
+                    D::$name::destroy(ctx, this);
+                    if let Some(events) = &this.events {
+                        events.disarm();
+                    }
+                }
+                // SAFETY: By the requirement; it is not used after this.
+                unsafe { core::ptr::drop_in_place(&raw mut (*this).data) };
+                // SAFETY: As above.
+                unsafe { core::ptr::drop_in_place(&raw mut (*this).events) };
+            }
+        }
+
+        impl<D: Driver> $init<'_, D> {
+            /// Makes the sink for the events of the object.
+            ///
+            /// `class` is to be made with [`static_lock_class!`](crate::static_lock_class) by the
+            /// driver. Further calls return the same sink.
+            pub fn events(
+                &mut self,
+                class: Pin<&'static LockClassKey>,
+            ) -> Result<Arc<EventSink<bindings::$ib>>> {
+                if let Some(events) = &self.events {
+                    return Ok(events.clone());
+                }
+                // SAFETY: Valid by the type invariant; it is disarmed when the creation fails or
+                // when the object is destroyed.
+                let events = unsafe { EventSink::new(self.raw, class) }?;
+
+                self.events = Some(events.clone());
+                Ok(events)
+            }
+        }
+    };
+}

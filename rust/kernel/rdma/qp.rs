@@ -135,6 +135,7 @@ pub struct Qp<D: Driver> {
 }
 
 core_object!(Qp, ib_qp, Qp);
+core_object_with_events!(Qp, ib_qp, QpInit);
 
 impl<D: Driver> Qp<D> {
     /// Returns the number of the queue pair.
@@ -187,8 +188,7 @@ impl<D: Driver> Qp<D> {
         // SAFETY: create_qp() in drivers/infiniband/core/verbs.c set the protection domain, which
         // lives longer than the queue pair.
         let pd = unsafe { Pd::from_raw_or_null((*raw).pd) }.ok_or(EINVAL)?;
-        let this = raw.cast::<Self>();
-        let mut init = QpInit {
+        let init = QpInit {
             attr,
             ty,
             pd,
@@ -198,56 +198,8 @@ impl<D: Driver> Qp<D> {
             events: None,
         };
 
-        // SAFETY: `SIZE` bytes are reserved (`size_ib_qp`). The memory does not move until the core
-        // frees it, which it does if this fails or after `destroy_qp`.
-        let result = unsafe {
-            pin_init::raw_try_init(
-                &raw mut (*this).data,
-                D::Qp::create(ctx, &mut init, udata.as_ref()),
-            )
-        };
-        let events = init.events;
-        if let Err(e) = result {
-            if let Some(events) = events {
-                events.disarm();
-            }
-            return Err(e);
-        }
-        // SAFETY: The field is reserved as above and not initialised yet.
-        unsafe { (&raw mut (*this).events).write(events) };
-
-        if let Some(udata) = &udata {
-            // SAFETY: The queue pair was initialised above.
-            if let Err(e) = D::Qp::respond(ctx, unsafe { Self::from_raw(raw) }, udata) {
-                // SAFETY: As above; the core does not know it yet.
-                unsafe { Self::destroy(ctx, raw) };
-                return Err(e);
-            }
-        }
-        Ok(())
-    }
-
-    /// Destroys the driver's part of a queue pair.
-    ///
-    /// # Safety
-    ///
-    /// `raw` must be a queue pair that was created and that nobody uses any more.
-    pub(super) unsafe fn destroy(ctx: &Ctx<'_, D>, raw: *mut bindings::ib_qp) {
-        let this = raw.cast::<Self>();
-
-        {
-            // SAFETY: By the requirement.
-            let this = unsafe { Self::from_raw(raw) };
-
-            D::Qp::destroy(ctx, this);
-            if let Some(events) = &this.events {
-                events.disarm();
-            }
-        }
-        // SAFETY: By the requirement; it is not used after this.
-        unsafe { core::ptr::drop_in_place(&raw mut (*this).data) };
-        // SAFETY: As above.
-        unsafe { core::ptr::drop_in_place(&raw mut (*this).events) };
+        // SAFETY: These are the arguments of the callback.
+        unsafe { Self::init(ctx, raw, init, udata) }
     }
 }
 
@@ -340,21 +292,5 @@ impl<'a, D: Driver> QpInit<'a, D> {
     pub fn set_num(&mut self, num: u32) {
         // SAFETY: Valid by the type invariant; the core leaves the field to the driver.
         unsafe { (*self.raw.as_ptr()).qp_num = num };
-    }
-
-    /// Makes the sink for the events of the queue pair.
-    ///
-    /// `class` is to be made with [`static_lock_class!`](crate::static_lock_class) by the driver.
-    /// Further calls return the same sink.
-    pub fn events(&mut self, class: Pin<&'static LockClassKey>) -> Result<Arc<QpEvents>> {
-        if let Some(events) = &self.events {
-            return Ok(events.clone());
-        }
-        // SAFETY: Valid by the type invariant; it is disarmed when the creation fails or when the
-        // queue pair is destroyed.
-        let events = unsafe { EventSink::new(self.raw, class) }?;
-
-        self.events = Some(events.clone());
-        Ok(events)
     }
 }

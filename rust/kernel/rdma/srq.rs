@@ -129,6 +129,7 @@ pub struct Srq<D: Driver> {
 }
 
 core_object!(Srq, ib_srq, Srq);
+core_object_with_events!(Srq, ib_srq, SrqInit);
 
 impl<D: Driver> Srq<D> {
     /// Creates the driver's part of a shared receive queue.
@@ -149,8 +150,7 @@ impl<D: Driver> Srq<D> {
         // SAFETY: The core passes a valid structure.
         let attr = unsafe { &*attr };
         let ty = attr.srq_type.try_into().map_err(|_| EOPNOTSUPP)?;
-        let this = raw.cast::<Self>();
-        let mut init = SrqInit {
+        let init = SrqInit {
             attr,
             ty,
             // SAFETY: ib_create_srq_user() in drivers/infiniband/core/verbs.c set the protection
@@ -162,56 +162,8 @@ impl<D: Driver> Srq<D> {
             events: None,
         };
 
-        // SAFETY: `SIZE` bytes are reserved (`size_ib_srq`). The memory does not move until the
-        // core frees it, which it does if this fails or after `destroy_srq`.
-        let result = unsafe {
-            pin_init::raw_try_init(
-                &raw mut (*this).data,
-                D::Srq::create(ctx, &mut init, udata.as_ref()),
-            )
-        };
-        let events = init.events;
-        if let Err(e) = result {
-            if let Some(events) = events {
-                events.disarm();
-            }
-            return Err(e);
-        }
-        // SAFETY: The field is reserved as above and not initialised yet.
-        unsafe { (&raw mut (*this).events).write(events) };
-
-        if let Some(udata) = &udata {
-            // SAFETY: The queue was initialised above.
-            if let Err(e) = D::Srq::respond(ctx, unsafe { Self::from_raw(raw) }, udata) {
-                // SAFETY: As above; the core does not know it yet.
-                unsafe { Self::destroy(ctx, raw) };
-                return Err(e);
-            }
-        }
-        Ok(())
-    }
-
-    /// Destroys the driver's part of a shared receive queue.
-    ///
-    /// # Safety
-    ///
-    /// `raw` must be a queue that was created and that nobody uses any more.
-    pub(super) unsafe fn destroy(ctx: &Ctx<'_, D>, raw: *mut bindings::ib_srq) {
-        let this = raw.cast::<Self>();
-
-        {
-            // SAFETY: By the requirement.
-            let this = unsafe { Self::from_raw(raw) };
-
-            D::Srq::destroy(ctx, this);
-            if let Some(events) = &this.events {
-                events.disarm();
-            }
-        }
-        // SAFETY: By the requirement; it is not used after this.
-        unsafe { core::ptr::drop_in_place(&raw mut (*this).data) };
-        // SAFETY: As above.
-        unsafe { core::ptr::drop_in_place(&raw mut (*this).events) };
+        // SAFETY: These are the arguments of the callback.
+        unsafe { Self::init(ctx, raw, init, udata) }
     }
 }
 
@@ -252,21 +204,5 @@ impl<'a, D: Driver> SrqInit<'a, D> {
     #[inline]
     pub fn ucontext(&self) -> Option<&'a Ucontext<D>> {
         self.ucontext
-    }
-
-    /// Makes the sink for the events of the queue.
-    ///
-    /// `class` is to be made with [`static_lock_class!`](crate::static_lock_class) by the driver.
-    /// Further calls return the same sink.
-    pub fn events(&mut self, class: Pin<&'static LockClassKey>) -> Result<Arc<SrqEvents>> {
-        if let Some(events) = &self.events {
-            return Ok(events.clone());
-        }
-        // SAFETY: Valid by the type invariant; it is disarmed when the creation fails or when the
-        // queue is destroyed.
-        let events = unsafe { EventSink::new(self.raw, class) }?;
-
-        self.events = Some(events.clone());
-        Ok(events)
     }
 }
