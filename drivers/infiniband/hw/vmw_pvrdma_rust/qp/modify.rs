@@ -84,7 +84,8 @@ pub(super) fn decide(
     match (current, next) {
         _ if !in_range => Err(EINVAL),
         (QpState::Reset, QpState::Reset) => Ok(Decision::Nothing),
-        _ => Ok(Decision::Ask(next)),
+        // Naming the current state does not change it.
+        _ => Ok(Decision::Ask(attr.state.unwrap_or(state))),
     }
 }
 
@@ -315,6 +316,18 @@ mod tests {
         assert_eq!(
             decide(QpType::Ud, QpState::Rts, &attr, mask, &LIMITS),
             Ok(Decision::Ask(QpState::Rts))
+        );
+    }
+
+    #[test]
+    fn naming_the_state_does_not_change_it() {
+        let mask = QpAttrMask::CUR_STATE | QpAttrMask::QKEY;
+        let attr = attr(mask, QpState::Rts, QpState::Rts);
+
+        // The driver knows better, for example from an earlier query.
+        assert_eq!(
+            decide(QpType::Ud, QpState::Sqd, &attr, mask, &LIMITS),
+            Ok(Decision::Ask(QpState::Sqd))
         );
     }
 }
