@@ -5,6 +5,7 @@
 //! `adapter` to which one (default 0). The answer has either `ok`, with what was asked for, or
 //! `error`, with a reason.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -53,6 +54,8 @@ enum Request {
     Storm { ring: RingName, ms: u32 },
     /// Change capabilities, in the shared region too if there is one.
     Caps { caps: Patch },
+    /// Let registers read as these values, and no others as before.
+    Registers { registers: BTreeMap<String, u32> },
     /// Put rules in force in place of those before.
     Rules { rules: Vec<Rule> },
     /// The numbers of the rules that have not gone off as often as they should.
@@ -141,6 +144,11 @@ fn execute(request: Request, id: u32, fabric: &Fabric) -> Result<Value, Failure>
                 if adapter.shared().is_ok() {
                     adapter.write_caps().ok_or("the shared region is gone")?;
                 }
+            }
+            Request::Registers { registers } => {
+                let setup = Setup { registers, ..Setup::default() };
+                setup.check(adapter.config())?;
+                adapter.faults.set_registers(setup.registers);
             }
             Request::Rules { rules } => {
                 let setup = Setup { rules, ..Setup::default() };

@@ -176,6 +176,11 @@ impl Faults {
         self.setup.rules = rules;
     }
 
+    /// Changes what registers read as.
+    pub fn set_registers(&mut self, registers: BTreeMap<String, u32>) {
+        self.setup.registers = registers;
+    }
+
     /// Changes capabilities.
     pub fn set_caps(&mut self, caps: Patch) {
         self.setup.caps = caps;

@@ -80,6 +80,7 @@ fn requests_that_make_no_sense_are_refused() {
         json!({"do": "rules", "rules": [{"on": "CREATE_COW", "effect": {}}]}),
         json!({"do": "rules", "rules": [{"on": "CREATE_PD", "effect": {"error": 5}}]}),
         json!({"do": "caps", "caps": {"max_cows": 1}}),
+        json!({"do": "registers", "registers": {"COWS": 1}}),
         json!({"do": "complete", "cq": 0, "cqe": {}}),
         json!({"do": "ring", "ring": {"cq": 0}, "tail": 1}),
     ] {
@@ -192,13 +193,17 @@ fn controls_are_refused() {
 }
 
 #[test]
-fn capabilities_change_at_any_time() {
+fn capabilities_and_registers_change_at_any_time() {
     let mut bench = Bench::new();
     let dsr = bench.guest.shared_region();
     bench.guest.set_dsr(dsr);
     bench.order(json!({"do": "caps", "caps": {"max_cq": 0}}));
     let caps: DeviceCaps = bench.guest.memory.read_record(dsr + CAPS_OFFSET).unwrap();
     assert_eq!(caps.max_cq, 0);
+    assert_eq!(bench.guest.read_reg(VERSION), MAX_VERSION);
+    bench.order(json!({"do": "registers", "registers": {"VERSION": 16}}));
+    assert_eq!(bench.guest.read_reg(VERSION), 16);
+    bench.order(json!({"do": "registers", "registers": {}}));
     assert_eq!(bench.guest.read_reg(VERSION), MAX_VERSION);
 }
 
