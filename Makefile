@@ -51,6 +51,7 @@ help:
 	@echo 'make distclean  remove the whole cache directory'
 	@echo
 	@echo 'DRIVER=rust|c   the driver of run and shell (now: $(DRIVER))'
+	@echo 'FAULTS=FILE    what the adapter does wrong in make shell (see device/README.md)'
 	@echo 'SUITES="A B"    only these suites of the tests'
 	@echo 'KDIR=PATH       use this clean Linux 7.3 tree instead of Debian'\''s'
 	@echo 'CACHE=PATH      where everything is kept (now: $(CACHE))'
@@ -73,7 +74,11 @@ run: kernel device
 	@$(enter) $(testing)/run-demo $(DRIVER) --since $(start)
 
 shell: kernel device
-	@$(enter) $(testing)/run-shell $(DRIVER)
+ifneq ($(FAULTS),)
+	@mkdir -p $(CACHE)/run
+	@cp '$(FAULTS)' $(CACHE)/run/faults.json
+endif
+	@$(enter) $(testing)/run-shell $(DRIVER) $(if $(FAULTS),--faults /cache/run/faults.json)
 
 test: kernel device
 	@$(enter) $(testing)/run-tests $(SUITES)

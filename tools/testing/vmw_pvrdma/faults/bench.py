@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """What scenarios work with: a guest, and a hand on its adapter."""
 
+import contextlib
 import errno
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 from harness.machine import Machine
 from harness.report import Failed
@@ -73,6 +76,25 @@ class Bench:
             if bad or "destroy_qp" not in ends:
                 raise Failed(f"verbs that should succeed: {bad or ends}")
 
+    @contextlib.contextmanager
+    def hammering(self, *requests: dict):
+        """Sends these requests over and over, as long as the context lasts."""
+        stop = threading.Event()
+
+        def hammer() -> None:
+            with contextlib.closing(self._machine.adapters.connect()) as control:
+                while not stop.is_set():
+                    for request in requests:
+                        control.ask(**request)
+
+        with ThreadPoolExecutor(1) as pool:
+            future = pool.submit(hammer)
+            try:
+                yield
+            finally:
+                stop.set()
+            future.result()
+
     def no_trouble(self) -> None:
         """Fails if the guest's kernel complained."""
         if trouble := self._machine.new_trouble():
@@ -82,5 +104,6 @@ class Bench:
         """Ends all faults; the driver must work again, by itself."""
         self.rules()
         self.ask("caps", caps={})
+        self.ask("registers", registers={})
         self.ask("link", state="up")
         self.sh("load_driver")

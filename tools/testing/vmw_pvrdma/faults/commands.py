@@ -77,6 +77,23 @@ def fault_20_error_byte_of_each_answer(bench: Bench) -> None:
     _each_fails(bench, _ASKING, errno.EINVAL, err=5)
 
 
+@scenario(slow=True)
+def fault_88_each_command_of_a_pingpong_refused(bench: Bench) -> None:
+    """The program ends with an error, and nothing of it is left."""
+    before = bench.objects()
+    effects = [{"reg_err": 22}]
+    if bench.driver == "rust":
+        effects.append({"err": 5})
+    for effect in effects:
+        for command in ("CREATE_UC", "CREATE_PD", "CREATE_MR", "CREATE_CQ", "CREATE_QP", "MODIFY_QP"):
+            bench.rules(rule(command, **effect))
+            bench.sh('! timeout 20 ibv_rc_pingpong -g "$(ip_gid_index)" || fail "it succeeded"')
+            same("rules that did not go off", [], bench.ask("unused_rules"))
+            same(f"objects left by {command} {effect}", before, bench.objects())
+    bench.rules()
+    bench.sh('loopback ibv_rc_pingpong -g "$(ip_gid_index)" -c -n 20')
+
+
 @scenario()
 def fault_76_each_destroy_refused(bench: Bench) -> None:
     """The device says no, although it does it: nothing crashes, and later objects work."""

@@ -110,6 +110,60 @@ def fault_45_number_of_doorbell_pages(bench: Bench) -> None:
     bench.sh("load_driver")
 
 
+@scenario(drivers="rust")
+def fault_36_interrupts_while_the_driver_comes_and_goes(bench: Bench) -> None:
+    """Interrupts, events and notifications at any moment of probe and remove."""
+    _unload(bench)
+    vectors = ({"do": "interrupt", "vector": name} for name in ("response", "async", "completion"))
+    # Not of queue 0, which is the first of the kernel's: __ib_alloc_cq() asks for notifications
+    # before it knows what to do with them.
+    reports = ({"do": "event", "kind": 9, "info": 1}, {"do": "notify", "cq": 77})
+    with bench.hammering(*vectors, *reports):
+        for _ in range(3):
+            bench.sh("load_driver; unload_driver")
+    bench.no_trouble()
+    bench.sh("load_driver")
+    bench.all_verbs_work()
+
+
+@scenario()
+def fault_44_versions(bench: Bench) -> None:
+    """Versions before 17 are refused; later ones than are known are taken for the last."""
+    _unload(bench)
+    for version in (0, 16):
+        bench.ask("registers", registers={"VERSION": version})
+        same(f"the driver took version {version}", False, _try_to_load(bench))
+    bench.ask("registers", registers={"VERSION": 21})
+    bench.sh("load_driver")
+    bench.all_verbs_work()
+    _unload(bench)
+    bench.ask("registers", registers={})
+    bench.sh("load_driver")
+
+
+def _works_as_old_version(bench: Bench) -> None:
+    bench.all_verbs_work()
+    bench.sh('loopback ibv_rc_pingpong -g "$(ip_gid_index)" -e -c -n 20')
+
+
+@scenario(slow=True, adapter="--hw-version 17")
+def fault_44_version_17(bench: Bench) -> None:
+    """RoCE v1, narrow frame numbers, queue pairs without a handle."""
+    _works_as_old_version(bench)
+
+
+@scenario(slow=True, adapter="--hw-version 18")
+def fault_44_version_18(bench: Bench) -> None:
+    """The first with RoCE v2; frame numbers are still narrow."""
+    _works_as_old_version(bench)
+
+
+@scenario(slow=True, adapter="--hw-version 19")
+def fault_44_version_19(bench: Bench) -> None:
+    """The first with wide frame numbers; queue pairs have no handle yet."""
+    _works_as_old_version(bench)
+
+
 @scenario()
 def fault_44_modes_and_gid_types(bench: Bench) -> None:
     """Only RoCE, and exactly one type of GIDs."""

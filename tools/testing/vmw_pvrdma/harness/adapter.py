@@ -46,8 +46,12 @@ class Adapters:
         if not readable or self._process.stdout.readline().strip() != "ready":
             self._process.kill()
             raise AdapterError("the adapter did not start:\n" + self._log.read_text())
-        self.control = Control(self._control_socket)
+        self.control = self.connect()
         return self
+
+    def connect(self) -> Control:
+        """One more connection to the control socket."""
+        return Control(self._control_socket)
 
     def check(self) -> None:
         """Raises AdapterError when the process has ended."""
