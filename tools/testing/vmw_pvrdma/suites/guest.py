@@ -87,6 +87,7 @@ def _run_on_machines(report, suite: str, driver: str, flavour: str, tests: list[
 
 def run(report, options) -> None:
     tests = [_read(path) for path in sorted(_TESTS.iterdir())]
+    tests = [test for test in tests if options.all or not test.slow]
     flavours = ("base", "debug") if options.all else ("base",)
     for flavour in flavours[1:]:
         report.case("guest", f"build of the {flavour} kernel", lambda: build_kernel(flavour))
