@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 from harness.machine import Machine
 from harness.report import Failed
-from harness.trace import load
 from paths import REPO
 
 _GUEST = REPO / "tools/testing/vmw_pvrdma/guest"
@@ -53,9 +52,15 @@ class Bench:
         """How many objects the driver has on the adapter."""
         return self.ask("objects")
 
-    def events(self) -> list[dict]:
-        """The adapter's trace so far."""
-        return load(self._machine.adapters.trace)
+    def now(self) -> int:
+        """A point in the adapter's trace."""
+        return self._machine.adapters.trace.stat().st_size
+
+    def events(self, since: int) -> list[dict]:
+        """What the adapter's trace has got since then."""
+        with self._machine.adapters.trace.open("rb") as trace:
+            trace.seek(since)
+            return [json.loads(line) for line in trace if line.endswith(b"\n")]
 
     def sh(self, script: str, timeout: float = 60) -> str:
         """Runs a script in the guest, with guest/lib.sh; it must succeed."""

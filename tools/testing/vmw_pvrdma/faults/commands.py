@@ -94,7 +94,7 @@ def fault_88_each_command_of_a_pingpong_refused(bench: Bench) -> None:
     bench.sh('loopback ibv_rc_pingpong -g "$(ip_gid_index)" -c -n 20')
 
 
-@scenario()
+@scenario(slow=True)
 def fault_76_each_destroy_refused(bench: Bench) -> None:
     """The device says no, although it does it: nothing crashes, and later objects work."""
     before = bench.objects()
@@ -136,7 +136,7 @@ def fault_05_interrupts_nobody_waits_for(bench: Bench) -> None:
     bench.all_verbs_work(rounds=3)
 
 
-@scenario()
+@scenario(slow=True)
 def fault_03_late_answers(bench: Bench) -> None:
     """Answers that come after the register was read."""
     bench.rules(rule("*", times=None, delay_ms=20))

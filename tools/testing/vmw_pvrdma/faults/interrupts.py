@@ -29,7 +29,7 @@ def fault_43_one_vector(bench: Bench) -> None:
     _works_with(bench, 1)
 
 
-@scenario(drivers="rust", adapter="--vectors 0")
+@scenario(drivers="rust", slow=True, adapter="--vectors 0")
 def fault_43_interrupt_line(bench: Bench) -> None:
     """Without vectors there is a line, shared with whatever else is on it."""
     _works_with(bench, 0)

@@ -7,6 +7,7 @@ from harness.report import Failed
 
 _LAST_KIND = 18
 _GSI_CQ = 0
+_GSI_TYPE = 1
 
 
 def _counter(bench: Bench, name: str) -> int:
@@ -56,9 +57,9 @@ def fault_07_more_entries_than_a_ring_has(bench: Bench) -> None:
 def fault_28_ring_that_never_comes_to_rest(bench: Bench) -> None:
     """The guest stays alive while a tail runs in circles, and the ring works afterwards."""
     for ring in ("events", "notifications"):
-        bench.ask("storm", ring=ring, ms=3000)
-        bench.sh("for _ in $(seq 20); do cat /proc/loadavg; done", timeout=30)
-        bench.sh("sleep 4", timeout=30)
+        bench.ask("storm", ring=ring, ms=1500)
+        bench.sh("for _ in $(seq 10); do cat /proc/loadavg; done", timeout=30)
+        bench.sh("sleep 1.5", timeout=30)
         bench.ask("interrupt", vector="async" if ring == "events" else "completion")
         _is_drained(bench, ring)
     bench.all_verbs_work()
@@ -77,6 +78,45 @@ def fault_09_impossible_indices_of_the_device_rings(bench: Bench) -> None:
                 bench.ask("ring", ring=ring, **good)
     _events_arrive(bench)
     bench.all_verbs_work()
+
+
+@scenario(drivers="rust")
+def fault_09_impossible_index_of_a_send_queue(bench: Bench) -> None:
+    """Nothing is posted to a queue of the kernel's whose index makes no sense, and once that is
+    good again the queue works."""
+    handle = _gsi_handle(bench)
+    for value in (0xFFFF_FFFF, 1 << 16):
+        good = bench.ask("ring", ring={"send": handle}, head=value)
+        start = bench.now()
+        # The connection manager's messages go through this queue.
+        bench.sh("! timeout 5 rping -c -a 192.168.77.$GUEST -C 1 || fail 'it succeeded'")
+        rung = [
+            event
+            for event in bench.events(start)
+            if event["event"] == "doorbell" and event["kind"] == "qp" and event["handle"] == handle
+            and "send" in event["flags"]
+        ]
+        same("doorbells of the queue", [], rung)
+        bench.ask("ring", ring={"send": handle}, head=good["head"])
+        same("tail", good["tail"], bench.ask("ring", ring={"send": handle})["tail"])
+    bench.sh("""
+        rping -s -a 192.168.77.$GUEST -C 3 >/tmp/server 2>&1 &
+        wait_for 20 rping -c -a 192.168.77.$GUEST -C 3""")
+
+
+def _gsi_handle(bench: Bench) -> int:
+    """The handle of the kernel's queue pair for management datagrams."""
+    created = [
+        event
+        for event in bench.events(0)
+        if event["event"] in ("command", "answer") and event["name"] == "CREATE_QP"
+    ]
+    handles = [
+        answer["fields"]["qp_handle"]
+        for ask, answer in zip(created, created[1:])
+        if ask["fields"].get("qp_type") == _GSI_TYPE and "qp_handle" in answer["fields"]
+    ]
+    return handles[-1]
 
 
 def _events_arrive(bench: Bench) -> None:

@@ -27,7 +27,7 @@ def fault_01_attributes_of_a_fresh_queue_pair(bench: Bench) -> None:
 def fault_24_53_addresses_and_mappings(bench: Bench) -> None:
     """Memory is known to the device under the address that the process chose; only one doorbell
     page can be mapped, shared, at offset 0."""
-    seen = len(bench.events())
+    start = bench.now()
     ends = json.loads(bench.sh(_USER_MEMORY))
     for step, expected in (
         ("iova", 0),
@@ -40,7 +40,7 @@ def fault_24_53_addresses_and_mappings(bench: Bench) -> None:
         same(step, name_of(expected), name_of(ends[step]))
     starts = [
         event["fields"]["start"]
-        for event in bench.events()[seen:]
+        for event in bench.events(start)
         if event["event"] == "command" and event["name"] == "CREATE_MR"
     ]
     same("addresses of the regions on the device", [_IOVA], starts)
