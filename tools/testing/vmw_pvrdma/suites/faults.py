@@ -13,7 +13,7 @@ from harness.control import ControlError
 from harness.guest import GuestError
 from harness.machine import Machine
 
-_MODULES = ("commands", "probe", "rings", "link", "user", "interrupts")
+_MODULES = ("commands", "probe", "rings", "link", "user", "interrupts", "fuzz")
 
 
 def _scenarios() -> list:
