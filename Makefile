@@ -35,7 +35,7 @@ endif
 endif
 endif
 
-.PHONY: help toolbox tree kernel device run shell test test-all clean distclean
+.PHONY: help toolbox debian-12 tree kernel device run shell test test-all clean distclean
 
 help:
 	@echo 'make run        boot a guest and show RDMA working over the driver'
@@ -44,6 +44,7 @@ help:
 	@echo 'make test-all   the same, and the slow ones: other kernel configurations'
 	@echo
 	@echo 'make toolbox    the Debian root tree with all tools'
+	@echo 'make debian-12  a tree of the RDMA libraries that Debian 12 has'
 	@echo 'make tree       the kernel source with this repository laid over it'
 	@echo 'make kernel     the kernel with both drivers'
 	@echo 'make device     the emulated adapter'
@@ -59,6 +60,9 @@ help:
 
 toolbox:
 	$(call progress,toolbox) scripts/toolbox build
+
+debian-12:
+	$(call progress,debian-12) scripts/toolbox build-old
 
 tree: toolbox
 	$(call progress,tree) $(enter) /repo/scripts/tree
@@ -80,10 +84,10 @@ ifneq ($(FAULTS),)
 endif
 	@$(enter) $(testing)/run-shell $(DRIVER) $(if $(FAULTS),--faults /cache/run/faults.json)
 
-test: kernel device
+test: kernel device debian-12
 	@$(enter) $(testing)/run-tests $(SUITES)
 
-test-all: kernel device
+test-all: kernel device debian-12
 	@$(enter) $(testing)/run-tests --all $(SUITES)
 
 clean:
